@@ -1,0 +1,1 @@
+"""Everything HALO does. Nothing in this package imports Streamlit; see docs/architecture.md."""

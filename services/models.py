@@ -1,0 +1,362 @@
+"""The things HALO keeps, as pydantic models: sources, documents, conversations, notes.
+
+Every model that is stored keeps keys it does not know, so a file written by a later version
+survives a round trip through this one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+import uuid
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SourceStatus = Literal[
+    "queued",
+    "reading",
+    "text_ready",
+    "ready",
+    "failed",
+    "needs_password",
+    "duplicate",
+    "cancelled",
+]
+Support = Literal["supported", "partly", "unsupported", "unchecked"]
+BlockKind = Literal["heading", "paragraph", "list", "table", "code", "caption", "note", "picture"]
+
+ANSWERABLE: frozenset[str] = frozenset({"text_ready", "ready"})
+"""Statuses in which a source can be searched and cited."""
+
+
+def new_id() -> str:
+    """A fresh 32-character lowercase hex id (uuid4), the form the reference system uses."""
+    return uuid.uuid4().hex
+
+
+def now() -> str:
+    """The current time as ISO-8601 with a UTC offset."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+
+
+class Stored(BaseModel):
+    """Base of everything written to disk: unknown keys survive, assignments are checked."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Block(BaseModel):
+    """One piece of a document in reading order. It never spans two pages, slides or sheets.
+
+    ``start`` and ``end`` are character offsets into ``Document.text``. ``page`` counts physical
+    pages from 1; ``page_label`` is what is printed on the page. ``headings`` is the path of
+    headings above the block, outermost first. A table that goes on over a page is one block a
+    page: the later block repeats the header row and names the earlier one in ``continues``.
+    Table text is one line a row, cells joined by " | ", the header row first.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = ""
+    kind: BlockKind = "paragraph"
+    text: str
+    page: int | None = None
+    page_label: str | None = None
+    headings: list[str] = Field(default_factory=list)
+    level: int | None = None
+    """Depth of a heading, 1 outermost; None for other kinds."""
+    sheet: str | None = None
+    slide: int | None = None
+    row: int | None = None
+    """First row of a table block in its sheet or file, counted from 1."""
+    header_rows: int = 0
+    """How many first lines of a table block are column heads."""
+    continues: str | None = None
+    start: int = 0
+    end: int = 0
+
+
+class Finding(BaseModel):
+    """One thing the reader of an import report should know, with its numbers.
+
+    ``message`` is the English sentence; other languages build it from ``code`` and ``params``
+    (catalogue key ``finding.<code>``).
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    code: str
+    message: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class ImportReport(Stored):
+    """What was read of a source and what was not. Shown with the source and in ``halo add --json``."""
+
+    kind: str = ""
+    """The kind found in the bytes: pdf, docx, xlsx, pptx, csv, html, markdown, text ..."""
+    unit: str = ""
+    """What ``units_total`` counts: page, slide, sheet, row or "" when the kind has no units."""
+    units_total: int = 0
+    units_read: int = 0
+    unread: list[int] = Field(default_factory=list)
+    """Numbers of the units without readable text."""
+    words: int = 0
+    tables: int = 0
+    pictures: int = 0
+    notes: int = 0
+    tracked_changes: int = 0
+    hidden: list[str] = Field(default_factory=list)
+    """Names of hidden sheets or numbers of hidden slides that were read all the same."""
+    attachments: list[str] = Field(default_factory=list)
+    encoding: str | None = None
+    language: str | None = None
+    findings: list[Finding] = Field(default_factory=list)
+
+    def note(self, code: str, message: str, **params: Any) -> None:
+        """Add a finding once."""
+        finding = Finding(code=code, message=message, params=params)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    @property
+    def complete(self) -> bool:
+        """True when every unit was read and nothing was cut or doubtful."""
+        return not self.unread and not self.findings
+
+
+class Document(Stored):
+    """A parsed source: what the viewer, the expander and a re-index read."""
+
+    title: str = ""
+    type_label: str = "Doc"
+    kind: str = ""
+    blocks: list[Block] = Field(default_factory=list)
+    units: dict[str, int] = Field(default_factory=dict)
+    """For example ``{"pages": 12}``; keys pages, slides, sheets, rows, columns."""
+    metadata: dict[str, str] = Field(default_factory=dict)
+    """author, date, language ... as stated by the file; empty when it states none."""
+    report: ImportReport = Field(default_factory=ImportReport)
+
+    @property
+    def text(self) -> str:
+        """All blocks joined by a blank line; block offsets point into this."""
+        return "\n\n".join(block.text for block in self.blocks)
+
+    def settle(self) -> Document:
+        """Number the blocks and compute their offsets; parsers call this last. Returns self."""
+        at = 0
+        for number, block in enumerate(self.blocks):
+            block.id = f"b{number}"
+            block.start, block.end = at, at + len(block.text)
+            at = block.end + 2
+        return self
+
+
+class Chunk(BaseModel):
+    """A passage as it is indexed: its text and where each piece of it comes from.
+
+    ``piece_*`` lists run in parallel, one entry a piece (a block or part of one): where the
+    piece starts in ``text``, its character offset in the document, its page (0 when the kind
+    has no pages), its printed label and its block.
+    """
+
+    index: int
+    text: str
+    headings: list[str] = Field(default_factory=list)
+    page_start: int | None = None
+    page_end: int | None = None
+    sheet: str | None = None
+    slide: int | None = None
+    char_start: int = 0
+    char_end: int = 0
+    block_ids: list[str] = Field(default_factory=list)
+    piece_starts: list[int] = Field(default_factory=list)
+    piece_chars: list[int] = Field(default_factory=list)
+    piece_pages: list[int] = Field(default_factory=list)
+    piece_labels: list[str] = Field(default_factory=list)
+
+
+class Source(Stored):
+    """One row of sources.json. Reference keys first, then HALO's own; kept small on purpose:
+    the import report lives with the parsed document."""
+
+    id: str = Field(default_factory=new_id)
+    name: str
+    type_label: str = "Doc"
+    meta: str = ""
+    selected: bool = True
+    created_at: str = Field(default_factory=now)
+
+    status: SourceStatus = "queued"
+    revision: str | None = None
+    """The committed revision; None until the text was committed."""
+    table: str | None = None
+    sha256: str | None = None
+    size: int = 0
+    kind: str = ""
+    units: dict[str, int] = Field(default_factory=dict)
+    chunks: int = 0
+    vectors: int = 0
+    """How many of ``chunks`` have their vector; equals ``chunks`` once ready."""
+    words: int = 0
+    unread: int = 0
+    """How many units have no readable text."""
+    hidden: int = 0
+    origin: str = "file"
+    """file, text (pasted), note."""
+    error: dict[str, Any] | None = None
+
+    @property
+    def answerable(self) -> bool:
+        return self.revision is not None and self.status in ANSWERABLE
+
+
+class Citation(Stored):
+    """A numbered quote and where it stands; stored inside the message that cites it.
+
+    ``start`` and ``end`` are character offsets of the quote in the document's text.
+    """
+
+    number: int
+    source_id: str
+    source_name: str
+    revision: str
+    chunk_id: str
+    page: int | None = None
+    page_end: int | None = None
+    page_label: str | None = None
+    sheet: str | None = None
+    slide: int | None = None
+    headings: list[str] = Field(default_factory=list)
+    quote: str
+    start: int = 0
+    end: int = 0
+    support: Support = "unchecked"
+
+
+class Claim(Stored):
+    """One sentence of an answer, the numbers of the citations it names, and whether they hold it."""
+
+    text: str
+    citations: list[int] = Field(default_factory=list)
+    support: Support = "unchecked"
+
+
+class LookedAt(Stored):
+    """A passage that was considered: shown when the answer is not in the sources."""
+
+    source_id: str
+    source_name: str
+    revision: str
+    chunk_id: str
+    page: int | None = None
+    page_label: str | None = None
+    headings: list[str] = Field(default_factory=list)
+    quote: str
+    start: int = 0
+    end: int = 0
+
+
+class Answer(Stored):
+    """An answer with its evidence. ``text`` is Markdown with markers ``[n]``."""
+
+    text: str
+    grounded: bool
+    answered_by: str = "extractive"
+    citations: list[Citation] = Field(default_factory=list)
+    claims: list[Claim] = Field(default_factory=list)
+    looked_at: list[LookedAt] = Field(default_factory=list)
+    notices: list[Finding] = Field(default_factory=list)
+    """What limited the answer, for example that only full text was searched."""
+
+
+MessageState = Literal["running", "done", "stopped", "failed", "interrupted"]
+
+
+class Message(Stored):
+    """One entry of chat_history/<id>.json. ``role`` and ``content`` are the reference keys."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    id: str = Field(default_factory=new_id)
+    created_at: str = Field(default_factory=now)
+    state: MessageState = "done"
+    reply_to: str | None = None
+    answer: Answer | None = None
+    error: dict[str, Any] | None = None
+    seconds: float | None = None
+    scope: list[str] | None = None
+    """Ids of the sources that were included when it was asked."""
+
+
+class Note(Stored):
+    """One row of studio_notes.json. ``sources`` holds names, as in the reference system."""
+
+    id: str = Field(default_factory=new_id)
+    title: str = ""
+    content: str
+    sources: list[str] = Field(default_factory=list)
+    created_at: str = Field(default_factory=now)
+    updated_at: str = Field(default_factory=now)
+    citations: list[Citation] = Field(default_factory=list)
+    """Citations that ``[n]`` markers in the content point to."""
+
+    @property
+    def heading(self) -> str:
+        """The title, or else the first line of the content."""
+        first = next((line for line in self.content.splitlines() if line.strip()), "")
+        return self.title or first.lstrip("# ").strip()[:120]
+
+
+class Job(Stored):
+    """One file of jobs/: work on a source that is queued or running."""
+
+    id: str = Field(default_factory=new_id)
+    kind: Literal["ingest", "reindex"] = "ingest"
+    source_id: str
+    revision: str = Field(default_factory=new_id)
+    created_at: str = Field(default_factory=now)
+    state: Literal["queued", "reading", "embedding", "cancelled"] = "queued"
+    done: int = 0
+    total: int = 0
+    replace: bool = False
+
+
+class Hit(BaseModel):
+    """One passage found by a search: the chunk with its source and scores.
+
+    ``score`` is the fused score in 0..1, higher is better; ``cosine`` is None when only the
+    full text was searched, ``text_score`` (BM25) is None when only vectors found it. ``exact`` is
+    True when the passage holds an identifier or quoted phrase of the query verbatim.
+    """
+
+    source_id: str
+    source_name: str
+    revision: str
+    chunk_id: str
+    score: float
+    cosine: float | None = None
+    text_score: float | None = None
+    exact: bool = False
+    chunk: Chunk
+
+    def place(self, at: int) -> tuple[int | None, str | None, int]:
+        """Page, printed label and document offset of character ``at`` of the passage's text."""
+        chunk = self.chunk
+        piece = max(bisect.bisect_right(chunk.piece_starts, at) - 1, 0)
+        if not chunk.piece_starts:
+            return chunk.page_start, None, chunk.char_start + at
+        page = chunk.piece_pages[piece] or None
+        label = chunk.piece_labels[piece] or None
+        return page, label, chunk.piece_chars[piece] + at - chunk.piece_starts[piece]
+
+
+class SearchResult(BaseModel):
+    """Hits best first, the mode that really ran, and what limited the search."""
+
+    query: str
+    mode: Literal["hybrid", "vector", "text"]
+    hits: list[Hit] = Field(default_factory=list)
+    notices: list[Finding] = Field(default_factory=list)

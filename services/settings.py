@@ -1,0 +1,125 @@
+"""Settings: environment first, then .streamlit/secrets.toml, then config.json (never secrets).
+
+``SETTINGS`` is the one list of what can be set; README's table is held against it by a test.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from services.errors import SettingsError
+
+PROJECT = Path(__file__).resolve().parent.parent
+SECRETS_FILE = PROJECT / ".streamlit" / "secrets.toml"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its environment name, default, meaning, and whether it is a secret."""
+
+    name: str
+    default: str
+    meaning: str
+    secret: bool = False
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("HALO_DATA_DIR", "data", "Folder that holds everything HALO keeps."),
+    Setting(
+        "HALO_CACHE_DIR",
+        "the system's cache folder",
+        "Folder for converted models; not needed for backups.",
+    ),
+    Setting(
+        "HALO_EMBEDDER",
+        "local",
+        "`local` (bundled, offline), `openai` (text-embedding-3-small, or HALO_EMBEDDING_MODEL at "
+        "HALO_EMBEDDING_URL), `auto` (openai for a new index when a key is set, else local), "
+        "`hash` (tests only).",
+    ),
+    Setting("HALO_EMBEDDING_MODEL", "text-embedding-3-small", "Model asked for by `openai`."),
+    Setting(
+        "HALO_EMBEDDING_URL",
+        "https://api.openai.com/v1",
+        "Any OpenAI-compatible endpoint for embeddings.",
+    ),
+    Setting(
+        "HALO_VECTOR_URI",
+        "`lancedb/` in the data folder",
+        "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address.",
+    ),
+    Setting("HALO_UPLOAD_LIMIT_MB", "200", "Largest file HALO takes in, in megabytes."),
+    Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder.", secret=True),
+)
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+EMBEDDERS = ("local", "openai", "auto", "hash")
+
+
+def _secrets() -> dict[str, object]:
+    if not SECRETS_FILE.is_file():
+        return {}
+    try:
+        return tomllib.loads(SECRETS_FILE.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"The file {SECRETS_FILE.name} is not valid TOML: {error}.",
+            code="secrets_file",
+            step="Correct the line it names, or remove the file.",
+            reason=str(error),
+        ) from error
+
+
+def setting(name: str) -> str | None:
+    """The value of a setting named in ``SETTINGS``, or None where none was given.
+
+    Read afresh on each call, so a changed environment needs no restart.
+    """
+    assert name in _BY_NAME, name
+    value = os.environ.get(name)
+    if value is None:
+        stored = _secrets().get(name)
+        value = None if stored is None else str(stored)
+    return value.strip() or None if value is not None else None
+
+
+def data_dir() -> Path:
+    """The data folder, absolute; relative values are taken from the working directory."""
+    return Path(setting("HALO_DATA_DIR") or PROJECT / "data").expanduser().absolute()
+
+
+def cache_dir() -> Path:
+    """The folder for converted models; outside the data folder, shared by all workspaces."""
+    chosen = setting("HALO_CACHE_DIR")
+    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("halo")
+
+
+def embedder_name() -> str:
+    """One of ``EMBEDDERS``. Raises SettingsError for any other value."""
+    name = (setting("HALO_EMBEDDER") or "local").lower()
+    if name not in EMBEDDERS:
+        raise SettingsError(
+            f"HALO_EMBEDDER is set to “{name}”, which HALO does not know.",
+            code="unknown_embedder",
+            step="Use local, openai or auto.",
+            name=name,
+        )
+    return name
+
+
+def upload_limit() -> int:
+    """The largest file taken in, in bytes."""
+    value = setting("HALO_UPLOAD_LIMIT_MB") or "200"
+    if not value.isdigit() or int(value) < 1:
+        raise SettingsError(
+            f"HALO_UPLOAD_LIMIT_MB is set to “{value}”, which is not a number of megabytes.",
+            code="bad_number",
+            step="Use a whole number such as 200.",
+            name="HALO_UPLOAD_LIMIT_MB",
+            value=value,
+        )
+    return int(value) * 1_000_000
