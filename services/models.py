@@ -310,18 +310,28 @@ class Note(Stored):
         return self.title or first.lstrip("# ").strip()[:120]
 
 
+JobState = Literal["queued", "reading", "embedding", "waiting"]
+
+
 class Job(Stored):
-    """One file of jobs/: work on a source that is queued or running."""
+    """One file of jobs/: work on a source that is queued or running.
+
+    ``table`` is where the rows go. A job that moves a source to another embedder's table has
+    ``moving`` set: its revision is committed together with those of all other sources, and until
+    then the job stays, ``waiting``.
+    """
 
     id: str = Field(default_factory=new_id)
-    kind: Literal["ingest", "reindex"] = "ingest"
     source_id: str
     revision: str = Field(default_factory=new_id)
+    table: str = ""
+    moving: bool = False
     created_at: str = Field(default_factory=now)
-    state: Literal["queued", "reading", "embedding", "cancelled"] = "queued"
+    state: JobState = "queued"
     done: int = 0
     total: int = 0
-    replace: bool = False
+    fields: dict[str, Any] = Field(default_factory=dict)
+    """What to set in the source's record when a waiting job is committed."""
 
 
 class Hit(BaseModel):

@@ -1,0 +1,55 @@
+"""HALO's workspace: sources, chat and studio side by side.
+
+Each panel is a module of ``panels/``; this file says how many fit and how wide they are.
+"""
+
+import streamlit as st
+
+from panels import chat, components, frame, sources, state, studio
+from panels.text import t
+
+DRAW = {"sources": sources.panel, "chat": chat.panel, "studio": studio.panel}
+
+
+def switch(offered: list[state.Panel]) -> state.Panel:
+    """The control that chooses the panel where not all fit."""
+    shown = state.shown_panel()
+    st.session_state["panel_switch"] = shown if shown in offered else offered[0]
+    with st.container(key="switch"):
+        chosen = st.segmented_control(
+            t("panels"),
+            offered,
+            required=True,
+            format_func=lambda panel: t(f"{panel}.title"),
+            label_visibility="collapsed",
+            width="stretch",
+            key="panel_switch",
+            on_change=lambda: state.show_panel(st.session_state["panel_switch"]),
+        )
+    return chosen or offered[0]
+
+
+def arrangement(layout: components.Layout) -> dict[state.Panel, int]:
+    """The panels that are drawn and their widths."""
+    if layout == "phone":
+        return {switch(["sources", "chat", "studio"]): 1}
+    reading, writing = state.opened_source() is not None, state.opened_note() is not None
+    if layout == "narrow":
+        if switch(["sources", "studio"]) == "studio":
+            return {"chat": 400, "studio": 400 if writing else 312}
+        return {"sources": 400 if reading else 312, "chat": 400}
+    if reading and writing:
+        return {"sources": 480, "chat": 440, "studio": 456}
+    if reading:
+        return {"sources": 552, "chat": 520, "studio": 304}
+    if writing:
+        return {"sources": 312, "chat": 456, "studio": 608}
+    return {"sources": 312, "chat": 752, "studio": 312}
+
+
+with frame.page() as workspace:
+    widths = arrangement(components.layout())
+    with st.container(key="panels"):
+        for name, column in zip(widths, st.columns(list(widths.values())), strict=True):
+            with column:
+                DRAW[name](workspace)

@@ -1,0 +1,1 @@
+"""Ways into HALO besides the screen. Each is thin: it parses, calls a service, prints."""

@@ -1,0 +1,403 @@
+"""``halo``: the workspace from the command line.
+
+``--json`` prints one JSON document on stdout and nothing else. Exit status: 0 done, 1 failed,
+2 wrong usage. Work is done by the same services as the screen's; nothing heavy is imported before a
+command needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from services.errors import HaloError
+from services.workspace import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from services.ingestion import Added, SourceView
+    from services.models import Source
+
+MOST_CITATIONS = 8
+LONGEST_QUOTE = 600
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    command: Callable[[argparse.Namespace, Workspace], int] = options.command
+    try:
+        return command(options, open_workspace(options.notebook))
+    except HaloError as error:
+        if options.json:
+            _print_json({"error": error.as_dict()})
+        else:
+            print(f"halo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("halo: stopped; what was finished is kept", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="halo", description="A local research workspace: sources in, cited answers out."
+    )
+    verbs = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def verb(name: str, function: Callable[..., int], help_: str) -> argparse.ArgumentParser:
+        one = verbs.add_parser(name, help=help_, description=help_)
+        one.add_argument("--notebook", metavar="N", help="a notebook's title or id")
+        one.add_argument("--json", action="store_true", help="print one JSON document")
+        one.set_defaults(command=function)
+        return one
+
+    add = verb("add", _add, "Add files or folders and wait until they can be asked.")
+    add.add_argument("paths", nargs="+", metavar="PATH")
+    add.add_argument("--password", help="opens a protected file; used once, never stored")
+    add.add_argument("--replace", action="store_true", help="replace sources of the same name")
+    verb("list", _list, "List the sources.")
+    show = verb("show", _show, "Show what was read of a source.")
+    show.add_argument("source", metavar="SOURCE")
+    search = verb("search", _search, "Find passages.")
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("--k", type=_count, default=10, help="how many (default 10)")
+    search.add_argument("--mode", choices=("hybrid", "vector", "text"), default="hybrid")
+    _source_option(search)
+    ask = verb("ask", _ask, "Answer a question from the sources, with citations.")
+    ask.add_argument("question", metavar="QUESTION")
+    _source_option(ask)
+    rename = verb("rename", _rename, "Give a source another name.")
+    rename.add_argument("source", metavar="SOURCE")
+    rename.add_argument("name", metavar="NAME")
+    rm = verb("rm", _rm, "Delete sources.")
+    rm.add_argument("sources", nargs="+", metavar="SOURCE")
+    reindex = verb("reindex", _reindex, "Read sources again from their originals (default: all).")
+    reindex.add_argument("sources", nargs="*", metavar="SOURCE")
+    doctor = verb("doctor", _doctor, "Check the data folder, the index and the embedder.")
+    doctor.add_argument("--repair", action="store_true", help="mend what can be mended")
+    return parser
+
+
+def _source_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--source", action="append", metavar="ID", help="only this source; may be repeated"
+    )
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError("must lie between 1 and 1000")
+    return number
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def _add(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services import ingestion
+    from services.pipeline import Pipeline
+
+    _prepare_embedder()
+    files: list[ingestion.Incoming] = []
+    for path in map(Path, options.paths):
+        inside = ingestion.folder_files(str(path)) if path.is_dir() else [path]
+        files += [ingestion.Incoming(file.name, file) for file in inside]
+    added = ingestion.add_files(
+        workspace,
+        files,
+        same_name="replace" if options.replace else "keep",
+        password=options.password,
+    )
+    worker = Pipeline(lambda: [workspace]).start()
+    ids = [item.source_id for item in added if item.source_id]
+    worker.wait(workspace, ids, on_progress=None if options.json else _progress_line())
+    worker.stop()
+    results = [_added(workspace, item) for item in added]
+    if options.json:
+        _print_json({"sources": results})
+    else:
+        for result in results:
+            print(_line(result))
+    return 0 if all(r["status"] in ("ready", "duplicate") for r in results) else 1
+
+
+def _prepare_embedder() -> None:
+    """Convert the bundled weights with a word about it, before anything waits for them."""
+    from services import embeddings
+    from services.settings import embedder_name
+
+    if embedder_name() != "local" or embeddings.prepared():
+        return
+    print("halo: preparing the bundled embedder, once (about ten seconds) ...", file=sys.stderr)
+    embeddings.prepare()
+
+
+def _progress_line() -> Callable[[list[SourceView]], None] | None:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(views: list[SourceView]) -> None:
+        ready = sum(view.status == "ready" for view in views)
+        passages = sum(view.done for view in views if view.status == "text_ready")
+        print(f"\r{ready} of {len(views)} ready, {passages} vectors", end="  ", file=sys.stderr)
+
+    return show
+
+
+def _added(workspace: Workspace, added: Added) -> dict[str, Any]:
+    from services.storage import get_source
+
+    if added.source_id is None:
+        return _result(None, added.name, "failed", added.error)
+    source = get_source(added.source_id, workspace)
+    if added.outcome == "duplicate":
+        return _result(source, source.name, "duplicate", None, workspace)
+    status = "failed" if source.status not in ("ready", "needs_password") else source.status
+    return _result(source, source.name, status, source.error, workspace)
+
+
+def _result(
+    source: Source | None,
+    name: str,
+    status: str,
+    error: dict[str, Any] | None,
+    workspace: Workspace | None = None,
+) -> dict[str, Any]:
+    report: dict[str, Any] = {}
+    if source is not None and workspace is not None and source.revision:
+        from services.ingestion import load_document
+
+        report = load_document(workspace, source.id).report.model_dump(mode="json")
+    return {
+        "id": source.id if source else None,
+        "name": name,
+        "type_label": source.type_label if source else "Doc",
+        "status": status,
+        "chunks": source.chunks if source else 0,
+        "units": source.units if source else {},
+        "report": report,
+        "error": {"code": error["code"], "message": error["message"]} if error else None,
+    }
+
+
+def _line(result: dict[str, Any]) -> str:
+    units = ", ".join(f"{number} {unit}" for unit, number in result["units"].items())
+    detail = result["error"]["message"] if result["error"] else units
+    return f"{result['status']:<15} {result['name']}" + (f"  ({detail})" if detail else "")
+
+
+def _list(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.ingestion import list_sources
+
+    views = list_sources(workspace)
+    if options.json:
+        rows = [_listed(view) for view in views]
+        _print_json({"sources": rows})
+        return 0
+    if not views:
+        print("No sources yet. “halo add PATH” adds some.")
+    for view in views:
+        print(
+            f"{view.source.id}  {view.status:<14} {view.source.type_label:<10} {view.source.name}"
+        )
+    return 0
+
+
+def _listed(view: SourceView) -> dict[str, Any]:
+    source = view.source
+    return {
+        "id": source.id,
+        "name": source.name,
+        "type_label": source.type_label,
+        "status": view.status,
+        "selected": source.selected,
+        "chunks": source.chunks,
+        "vectors": source.vectors,
+        "units": source.units,
+        "size": source.size,
+        "created_at": source.created_at,
+        "error": source.error,
+    }
+
+
+def _show(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.ingestion import load_document
+    from services.storage import get_source
+
+    source = get_source(options.source, workspace)
+    document = load_document(workspace, source.id)
+    if not options.json:
+        print(document.text)
+        return 0
+    _print_json(
+        {
+            "id": source.id,
+            "name": source.name,
+            "type_label": source.type_label,
+            "units": source.units,
+            "report": document.report.model_dump(mode="json"),
+            "blocks": [block.model_dump(mode="json") for block in document.blocks],
+        }
+    )
+    return 0
+
+
+def _search(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.search import search
+
+    _known(workspace, options.source)
+    result = search(
+        workspace, options.query, k=options.k, mode=options.mode, source_ids=options.source
+    )
+    hits = []
+    for rank, hit in enumerate(result.hits, 1):
+        page, label, _ = hit.place(0)
+        hits.append(
+            {
+                "rank": rank,
+                "score": hit.score,
+                "source_id": hit.source_id,
+                "source_name": hit.source_name,
+                "chunk_id": hit.chunk_id,
+                "text": hit.chunk.text,
+                "page": page,
+                "page_end": hit.chunk.page_end or page,
+                "page_label": label,
+                "sheet": hit.chunk.sheet,
+                "slide": hit.chunk.slide,
+                "headings": hit.chunk.headings,
+            }
+        )
+    if options.json:
+        notices = [notice.message for notice in result.notices]
+        _print_json({"query": options.query, "mode": result.mode, "hits": hits, "notices": notices})
+        return 0
+    for notice in result.notices:
+        print(f"halo: {notice.message}", file=sys.stderr)
+    for found in hits:
+        where = f", p. {found['page']}" if found["page"] else ""
+        print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(found['text'])}\n")
+    if not hits:
+        print("Nothing found.")
+    return 0
+
+
+def _short(text: str, limit: int = 300) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _known(workspace: Workspace, ids: Sequence[str] | None) -> None:
+    from services.storage import get_source
+
+    for source_id in ids or ():
+        get_source(source_id, workspace)
+
+
+def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.chat import answer_question
+
+    _known(workspace, options.source)
+    answer = answer_question(workspace, options.question, options.source)
+    if options.json:
+        _print_json(
+            {
+                "answer": answer.text,
+                "grounded": answer.grounded,
+                "answered_by": answer.answered_by,
+                "citations": [
+                    citation.model_dump(mode="json")
+                    for citation in answer.citations[:MOST_CITATIONS]
+                ],
+                "claims": [claim.model_dump(mode="json") for claim in answer.claims],
+                "looked_at": [passage.model_dump(mode="json") for passage in answer.looked_at],
+                "notices": [notice.message for notice in answer.notices],
+            }
+        )
+        return 0
+    from services.chat import citation_line
+
+    print(answer.text)
+    for citation in answer.citations:
+        print(f"\n{citation_line(citation)}")
+    for notice in answer.notices:
+        print(f"halo: {notice.message}", file=sys.stderr)
+    return 0
+
+
+def _rename(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.ingestion import rename_source
+    from services.storage import get_source
+
+    rename_source(workspace, options.source, options.name)
+    source = get_source(options.source, workspace)
+    return _done(options, {"id": source.id, "name": source.name}, f"Renamed to “{source.name}”.")
+
+
+def _rm(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.ingestion import delete_sources
+
+    _known(workspace, options.sources)
+    entry = delete_sources(workspace, options.sources)
+    many = len(options.sources)
+    said = "Deleted." if many == 1 else f"Deleted {many} sources."
+    return _done(options, {"deleted": options.sources, "trash_id": entry}, said)
+
+
+def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.ingestion import reindex_sources
+    from services.pipeline import Pipeline
+    from services.storage import load_sources
+
+    _prepare_embedder()
+    _known(workspace, options.sources)
+    ids = reindex_sources(workspace, options.sources or None)
+    worker = Pipeline(lambda: [workspace]).start()
+    worker.wait(workspace, ids, on_progress=None if options.json else _progress_line())
+    worker.stop()
+    sources = [source for source in load_sources(workspace) if source.id in set(ids)]
+    results = [
+        _result(s, s.name, s.status if not s.error else "failed", s.error, workspace)
+        for s in sources
+    ]
+    failed = sum(result["status"] != "ready" for result in results)
+    _done(options, {"sources": results}, f"{len(results) - failed} of {len(results)} ready.")
+    return 1 if failed else 0
+
+
+def _doctor(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.doctor import examine, repair
+
+    mended = repair(workspace) if options.repair else []
+    checks = examine(workspace)
+    if options.json:
+        rows = [check.as_dict() for check in checks]
+        _print_json({"ok": all(check.ok for check in checks), "checks": rows, "repaired": mended})
+    else:
+        for line in mended:
+            print(f"mended  {line}")
+        for check in checks:
+            print(f"{'ok' if check.ok else 'FAULT':<7} {check.name}: {check.says}")
+    return 0 if all(check.ok for check in checks) else 1
+
+
+def _done(options: argparse.Namespace, value: dict[str, Any], said: str) -> int:
+    if options.json:
+        _print_json(value)
+    else:
+        print(said)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,315 @@
+"""The dialog that adds sources: files, pasted text, or a folder.
+
+An upload is on disk before this module's callback returns; then the uploader gets a new key, so
+its value is dropped from memory and never read twice. Each file has a row that follows its work
+or asks what only the user can answer. Closing the dialog stops nothing.
+"""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from panels import state, status, text
+from panels.actions import action
+from panels.places import icon_of
+from panels.text import label, t
+from services import ingestion
+from services.errors import HaloError
+from services.ingestion import Added, Incoming, SourceView
+from services.settings import upload_limit
+from services.workspace import Workspace
+
+WAYS = {"files": "upload_file", "text": "subject", "folder": "folder"}
+GROUPS = ("ready", "in_progress", "need_you", "already_here", "failed")
+
+
+def show(workspace: Workspace) -> None:
+    @st.dialog(t("add.title"), width="medium", on_dismiss=state.close_dialog)
+    def dialog() -> None:
+        way = st.segmented_control(
+            t("add.title"),
+            list(WAYS),
+            default="files",
+            required=True,
+            format_func=lambda way: f":material/{WAYS[way]}: {t(f'add.{way}')}",
+            label_visibility="collapsed",
+            key="add_way",
+            width="stretch",
+        )
+        {"files": files, "text": pasted, "folder": folder}[way or "files"](workspace)
+        rows(workspace)
+        with st.container(
+            key="add_foot", horizontal=True, vertical_alignment="center", gap="small"
+        ):
+            st.html(f'<span class="meta">{html.escape(t("add.goes_on"))}</span>')
+            if st.button(t("done"), type="primary", key="add_done"):
+                state.close_dialog()
+                st.rerun()
+
+    dialog()
+
+
+# -- the three ways -------------------------------------------------------------------------------
+
+
+def files(workspace: Workspace) -> None:
+    key = f"upload_{st.session_state.get('upload_round', 0)}"
+    limit = upload_limit() // 1_000_000
+    with st.container(key="drop", gap=None):
+        st.html(
+            '<div class="drop"><i class="ic">upload_file</i><div class="grow">'
+            f'<b>{html.escape(t("add.drop"))}</b><span class="busy">{html.escape(t("add.taking"))}'
+            f'</span><div class="meta">{html.escape(t("add.kinds", n=limit))}</div></div>'
+            f'<span class="choose">{html.escape(t("add.choose"))}</span></div>'
+        )
+        st.file_uploader(
+            t("add.choose"),
+            accept_multiple_files=True,
+            max_upload_size=limit,
+            label_visibility="collapsed",
+            key=key,
+            on_change=take_in,
+            args=(workspace, key),
+        )
+
+
+@action
+def take_in(workspace: Workspace, key: str) -> None:
+    """Put an upload on disk and drop the uploader's value by giving the next one a new key."""
+    uploads = st.session_state.get(key) or []
+    if uploads:
+        st.session_state["upload_round"] = st.session_state.get("upload_round", 0) + 1
+        remember(workspace, [Incoming(file.name, file.getvalue()) for file in uploads])
+
+
+def remember(workspace: Workspace, incoming: Sequence[Incoming]) -> None:
+    state.added().extend(ingestion.add_files(workspace, incoming, same_name="ask"))
+
+
+def pasted(workspace: Workspace) -> None:
+    with st.form("add_text", border=False, clear_on_submit=True):
+        st.text_input(
+            t("add.text_title"),
+            placeholder=t("add.text_title"),
+            label_visibility="collapsed",
+            key="text_title",
+        )
+        st.text_area(
+            t("add.text_body"),
+            placeholder=t("add.text_body"),
+            label_visibility="collapsed",
+            height=160,
+            key="text_body",
+        )
+        st.form_submit_button(
+            t("add.text_add"), icon=":material/add:", on_click=take_text, args=(workspace,)
+        )
+
+
+@action
+def take_text(workspace: Workspace) -> None:
+    title, body = st.session_state["text_title"], st.session_state["text_body"]
+    state.added().append(ingestion.add_text(workspace, title, body))
+
+
+def folder(workspace: Workspace) -> None:
+    path = st.text_input(
+        t("add.folder_path"),
+        placeholder=t("add.folder_path"),
+        label_visibility="collapsed",
+        icon=":material/folder:",
+        key="folder_path",
+    )
+    if not path:
+        st.html(f'<p class="meta">{html.escape(t("add.folder_hint"))}</p>')
+        return
+    try:
+        found = ingestion.folder_files(path)
+    except HaloError as refusal:
+        st.html(f'<p class="meta err" role="alert">{html.escape(text.error(refusal))}</p>')
+        return
+    st.button(
+        t("add.folder_add", n=len(found)),
+        icon=":material/add:",
+        key="folder_add",
+        on_click=take_folder,
+        args=(workspace, path),
+    )
+
+
+@action
+def take_folder(workspace: Workspace, path: str) -> None:
+    remember(workspace, [Incoming(file.name, file) for file in ingestion.folder_files(path)])
+
+
+# -- a row for each file ----------------------------------------------------------------------------
+
+
+def rows(workspace: Workspace) -> None:
+    added = state.added()
+    if not added:
+        return
+    views = {view.source.id: view for view in ingestion.list_sources(workspace)}
+    slots: dict[str, DeltaGenerator] = {}
+    with st.container(key="add_head", horizontal=True, vertical_alignment="center"):
+        st.html(f"<b>{html.escape(t('add.count', n=len(added)))}</b>", width="content")
+        st.space("stretch")
+        st.html(f'<span class="meta num">{summary(added, views)}</span>', width="content")
+    with st.container(key="add_rows", gap=None):
+        for number, item in enumerate(added):
+            view = views.get(item.source_id or "") if item.outcome == "queued" else None
+            slot = row(workspace, number, item, view)
+            if view and slot:
+                slots[view.source.id] = slot
+    status.follow(workspace, [views[source_id] for source_id in slots], slots)
+
+
+def group(item: Added, view: SourceView | None) -> str:
+    """Which of ``GROUPS`` a row counts to; "" for a source that was removed since."""
+    if item.outcome != "queued":
+        return {"duplicate": "already_here", "same_name": "need_you"}.get(item.outcome, "failed")
+    if view is None:
+        return ""
+    if status.running(view):
+        return "in_progress"
+    return {"needs_password": "need_you", "failed": "failed"}.get(view.status, "ready")
+
+
+def summary(added: list[Added], views: dict[str, SourceView]) -> str:
+    counts = Counter(group(item, views.get(item.source_id or "")) for item in added)
+    words = [t(f"add.{name}", n=counts[name]) for name in GROUPS if counts[name]]
+    return html.escape(" · ".join(words))
+
+
+def row(
+    workspace: Workspace, number: int, item: Added, view: SourceView | None
+) -> DeltaGenerator | None:
+    """Name, size, state and the way out; returns the open slot of a row whose work goes on."""
+    slot = None
+    name = view.source.name if view else item.name
+    locked = view is not None and view.status == "needs_password"
+    with st.container(
+        key=f"up_{number}", horizontal=True, vertical_alignment="center", gap=None, wrap=False
+    ):
+        icon = "lock" if locked else icon_of(name, view.source.origin if view else "file")
+        detail = t("add.same_name") if item.outcome == "same_name" else text.size(item.size)
+        st.html(
+            f'<div class="up"><i class="ic">{icon}</i><div><div class="cut">{html.escape(name)}'
+            f'</div><span class="meta num">{html.escape(detail)}</span></div></div>'
+        )
+        with st.container(key=f"upst_{number}", gap=None, width=272):
+            if item.outcome == "same_name":
+                decide(workspace, number)
+            elif locked and view:
+                enter(workspace, view)
+            elif view and status.running(view):
+                slot = st.container(gap=None)
+            else:
+                st.html(outcome(item, view))
+        way_out(workspace, number, item, view)
+    return slot
+
+
+def outcome(item: Added, view: SourceView | None) -> str:
+    """The words of a row that waits for nothing, as escaped HTML."""
+    if item.outcome == "duplicate":
+        return f'<span class="st">{html.escape(t("add.duplicate"))}</span>'
+    if item.outcome == "refused" and item.error:
+        words = html.escape(text.short(item.error))
+        return f'<span class="st fail" title="{words}">{words}</span>'
+    if view is None:
+        return f'<span class="st">{html.escape(t("add.removed"))}</span>'
+    tick = '<i class="ic ok">check_circle</i>' if view.status == "ready" else ""
+    return f'<div class="done">{tick}{status.line(view)}</div>'
+
+
+def decide(workspace: Workspace, number: int) -> None:
+    with st.container(horizontal=True, gap="xsmall"):
+        for verb, replace in (("replace", True), ("keep_both", False)):
+            st.button(
+                t(f"add.{verb}"),
+                key=f"{verb}_{number}",
+                on_click=settle,
+                args=(workspace, number, replace),
+            )
+
+
+@action
+def settle(workspace: Workspace, number: int, replace: bool) -> None:
+    added = state.added()
+    if number < len(added) and added[number].outcome == "same_name":
+        added[number] = ingestion.settle_same_name(workspace, added[number], replace=replace)
+
+
+def enter(workspace: Workspace, view: SourceView) -> None:
+    key = f"pw_{view.source.id}"
+    wrong = (view.source.error or {}).get("code") == "wrong_password"
+    words = t("status.wrong_password" if wrong else "password.field")
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", wrap=False):
+        st.text_input(
+            t("password.field"),
+            type="password",
+            placeholder=words,
+            label_visibility="collapsed",
+            key=key,
+            on_change=unlock,
+            args=(workspace, view, key),
+        )
+        st.button(
+            t("password.do"),
+            key=f"unlock_{view.source.id}",
+            on_click=unlock,
+            args=(workspace, view, key),
+        )
+
+
+@action
+def unlock(workspace: Workspace, view: SourceView, key: str) -> None:
+    password = st.session_state.get(key)
+    if password:
+        st.session_state[key] = ""
+        ingestion.retry_source(workspace, view.source.id, password)
+
+
+def way_out(
+    workspace: Workspace, number: int, item: Added, view: SourceView | None
+) -> None:
+    """Cancel what runs, remove what is there, skip what waits for an answer."""
+    if view and status.running(view):
+        verb = "cancel"
+    elif view:
+        verb = "skip" if view.status == "needs_password" else "remove"
+    else:
+        verb = "skip" if item.outcome == "same_name" else ""
+    if not verb:
+        st.html('<span class="way_out"></span>', width="content")
+        return
+    st.button(
+        ":material/close:",
+        type="tertiary",
+        key=f"out_{number}",
+        help=t(f"add.{verb}"),
+        on_click=leave,
+        args=(workspace, number, verb),
+    )
+
+
+@action
+def leave(workspace: Workspace, number: int, verb: str) -> None:
+    added = state.added()
+    if number >= len(added):
+        return
+    item = added[number]
+    if verb == "cancel" and item.source_id:
+        ingestion.cancel_source(workspace, item.source_id)
+        return
+    if verb == "remove" and item.source_id:
+        trash_id = ingestion.delete_sources(workspace, [item.source_id])
+        state.offer_undo("source", trash_id, item.name)
+    del added[number]
+

@@ -1,0 +1,80 @@
+"""The few things Streamlit has no element for, as components v2. Their code is in ``assets/``.
+
+A mount whose ``data`` is a list keeps pandas out of start-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+from panels.places import figures, icon_of, place
+from panels.text import t
+from services.models import Citation
+
+Layout = Literal["desk", "narrow", "phone"]
+_ASSETS = Path(__file__).parent / "assets"
+
+
+def _script(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+_citations = st.components.v2.component("halo_citations", js=_script("citations.js"))
+_layout = st.components.v2.component("halo_layout", js=_script("layout.js"))
+_once = st.components.v2.component("halo_once", js=_script("once.js"))
+
+
+def citations(cards: Mapping[str, Mapping[str, Any]], on_open: Callable[[str], None]) -> None:
+    """Listen to every ``a[href^="#cite-"]`` of the page; mounted once.
+
+    ``cards`` maps what follows ``#cite-`` (without ``u-`` or ``p-``) to ``card(...)``; pointing at
+    a link shows its card, and a click calls ``on_open`` with that key.
+    """
+
+    def opened() -> None:
+        key = st.session_state["citations"].open
+        if key:
+            on_open(key)
+
+    _citations(key="citations", data=[dict(cards)], on_open_change=opened)
+
+
+def card(citation: Citation, *, claim: str = "", deleted: bool = False) -> dict[str, Any]:
+    """What the hover card of a citation says; figures of ``claim`` are marked in its quote."""
+    state = "deleted" if deleted else citation.support
+    pieces = figures(citation.quote, claim)
+    matched = state == "supported" and any(marked for _, marked in pieces)
+    return {
+        "icon": icon_of(citation.source_name),
+        "name": citation.source_name,
+        "place": " · ".join(filter(None, [place(citation), *citation.headings[-1:]])),
+        "quote": pieces,
+        "open": t("quote.open"),
+        "close": t("quote.close"),
+        "state": state,
+        "stateIcon": {"supported": "check_circle", "partly": "contrast"}.get(state, "info"),
+        "support": t(f"support.{state}"),
+        "note": f" · {t('card.numbers_match')}" if matched else "",
+        "action": t("card.open"),
+    }
+
+
+def layout() -> Layout:
+    """How many panels fit the browser window; "desk" until the browser has said otherwise."""
+    result = _layout(key="layout", on_layout_change=lambda: None)
+    said: Layout | None = result.layout
+    return said or "desk"
+
+
+def scroll_to(selector: str, token: object) -> None:
+    """Scroll the element into view, once for each new ``token``."""
+    _once(key=f"scroll_{selector}", data=["scroll", selector, str(token)])
+
+
+def click(selector: str, token: object) -> None:
+    """Click the element, once for each new ``token``."""
+    _once(key=f"click_{selector}", data=["click", selector, str(token)])

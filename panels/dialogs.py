@@ -1,0 +1,80 @@
+"""The dialogs. Session state says which one is open, so a rerun keeps it and never opens a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from panels import add_dialog, state
+from panels.state import Dialog
+from panels.text import error, label, t
+from services import chat, ingestion, notebooks, notes
+from services.errors import HaloError
+from services.workspace import Workspace
+
+
+def show_dialog(workspace: Workspace) -> None:
+    """Draw the open dialog, if there is one."""
+    opened = state.dialog()
+    if opened is None:
+        return
+    match opened.name:
+        case "add":
+            add_dialog.show(workspace)
+        case "rename":
+            ask(opened, "rename", lambda name: rename(workspace, opened, name), value=opened.text)
+        case "password":
+            ask(opened, "password", lambda word: unlock(workspace, opened, word), secret=True)
+
+
+def ask(
+    opened: Dialog,
+    words: str,
+    submit: Callable[[str], None],
+    *,
+    value: str = "",
+    secret: bool = False,
+) -> None:
+    """A dialog with one field. A refusal is shown in it; otherwise it closes."""
+
+    @st.dialog(t(f"{words}.title"), width="small", on_dismiss=state.close_dialog)
+    def dialog() -> None:
+        with st.form(f"ask_{words}", border=False):
+            if secret:
+                st.markdown(label(opened.text))
+            given = st.text_input(
+                t(f"{words}.field"),
+                value,
+                type="password" if secret else "default",
+                label_visibility="collapsed",
+                placeholder=t(f"{words}.field"),
+            )
+            pressed = st.form_submit_button(t(f"{words}.do"), type="primary")
+        if not pressed or not given or not given.strip():
+            return
+        try:
+            submit(given if secret else given.strip())
+        except HaloError as refusal:
+            st.error(label(error(refusal)))
+            return
+        state.close_dialog()
+        st.rerun()
+
+    dialog()
+
+
+def rename(workspace: Workspace, opened: Dialog, name: str) -> None:
+    match opened.kind:
+        case "source":
+            ingestion.rename_source(workspace, opened.id, name)
+        case "notebook":
+            notebooks.rename_notebook(opened.id, name)
+        case "note":
+            notes.update_note(workspace, opened.id, title=name)
+        case "conversation":
+            chat.rename_conversation(workspace, opened.id, name)
+
+
+def unlock(workspace: Workspace, opened: Dialog, password: str) -> None:
+    ingestion.retry_source(workspace, opened.id, password)

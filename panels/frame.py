@@ -1,0 +1,171 @@
+"""What every page shares: page config, look, language, guard, header, dialogs, undo.
+
+A page is ``with frame.page() as workspace:`` and draws its content inside. A panel is
+``with frame.panel("chat"):`` with ``head``, ``body`` and ``foot`` inside. Callbacks that call a
+service carry ``@frame.action``, so that an error is a sentence and never a traceback.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from panels import components, live, state, text
+from panels.actions import action as action
+from panels.dialogs import show_dialog
+from panels.header import header
+from panels.text import t
+from services import chat, ingestion, notebooks, notes, storage
+from services.errors import HaloError, NotFoundError
+from services.pipeline import pipeline
+from services.workspace import Workspace, open_workspace
+
+HERE = Path(__file__).parent
+STYLES = ("style.css", "chat.css")
+
+
+@contextmanager
+def page(title: str = "") -> Iterator[Workspace]:
+    """One page: what is drawn inside stands below the header. Service errors become sentences."""
+    st.set_page_config(
+        page_title=f"{title} · HALO" if title else "HALO",
+        page_icon=str(HERE / "assets" / "mark.svg"),
+        layout="wide",
+        initial_sidebar_state="collapsed",
+    )
+    look()
+    try:
+        workspace = opened()
+        header(workspace)
+        yield workspace
+        show_dialog(workspace)
+        undo_strip(workspace)
+        hand_over_download()
+        live.heartbeat(workspace)
+    except HaloError as error:
+        blocked(error)
+
+
+def look() -> None:
+    """The style sheets, and the colour scheme of the theme Streamlit reports."""
+    for name in STYLES:
+        if (HERE / name).exists():
+            st.html(HERE / name)
+    st.html(f"<style>:root{{color-scheme:{st.context.theme.type or 'light'}}}</style>")
+
+
+def opened() -> Workspace:
+    """The notebook the address names (``?nb=ID``), with its worker and language set up."""
+    text.use(text.choose(None, st.context.locale))
+    named = st.query_params.get("nb")
+    try:
+        workspace = open_workspace(named)
+    except NotFoundError as error:
+        st.toast(text.error(error))
+        st.query_params.pop("nb", None)
+        workspace = open_workspace()
+    text.use(text.choose(storage.load_config().get("language"), st.context.locale))
+    pipeline().start()
+    return workspace
+
+
+def blocked(error: HaloError) -> None:
+    """The whole page when the data folder cannot be used: what happened and the way on."""
+    with st.container(key="blocked"):
+        st.html(
+            f'<h1 class="serif">{html.escape(t("blocked.title"))}</h1>'
+            f"<p>{html.escape(text.error(error))}</p>"
+        )
+        st.button(t("retry"), icon=":material/refresh:", key="blocked_retry")
+
+
+# -- panels -----------------------------------------------------------------------------------
+
+
+def panel(name: str) -> AbstractContextManager[object]:
+    """A sheet of paper that fills its column; holds head, body and foot."""
+    return st.container(key=f"p_{name}", gap=None)
+
+
+def head(name: str) -> AbstractContextManager[object]:
+    """The panel's top row, 48 px high."""
+    return st.container(key=f"ph_{name}", horizontal=True, vertical_alignment="center", gap="xsmall")
+
+
+def body(name: str) -> AbstractContextManager[object]:
+    """The part that scrolls."""
+    return st.container(key=f"pb_{name}", gap=None)
+
+
+def foot(name: str) -> AbstractContextManager[object]:
+    """What stays below the body."""
+    return st.container(key=f"pf_{name}", gap=None)
+
+
+def title(words: str, count: int | None = None) -> None:
+    """The panel's heading, with a quiet number where one is given."""
+    number = "" if count is None else f'<span class="meta num">{text.number(count)}</span>'
+    st.html(f'<h2 class="title">{html.escape(words)}</h2>{number}', width="content")
+
+
+def gap() -> None:
+    """Push what follows to the right end of a horizontal row."""
+    st.space("stretch")
+
+
+# -- undo and downloads ---------------------------------------------------------------------------
+
+
+def undo_strip(workspace: Workspace) -> None:
+    """The last deletion with its way back; the style sheet fades it out after a while."""
+    offer = state.undo()
+    if not offer:
+        return
+    with st.container(key="undo", horizontal=True, vertical_alignment="center", gap="small"):
+        sentence = t("undo.deleted", name=offer.name)
+        st.html(f'<span class="cut">{html.escape(sentence)}</span>')
+        st.button(t("undo"), type="tertiary", key="undo_do", on_click=restore, args=(workspace,))
+        st.button(
+            ":material/close:",
+            type="tertiary",
+            key="undo_close",
+            help=t("close"),
+            on_click=state.drop_undo,
+        )
+
+
+@action
+def restore(workspace: Workspace) -> None:
+    """Bring back what was deleted last."""
+    offer = state.undo()
+    if not offer:
+        return
+    state.drop_undo()
+    match offer.kind:
+        case "source":
+            ingestion.restore_sources(workspace, offer.trash_id)
+        case "note":
+            notes.restore_note(workspace, offer.trash_id)
+        case "conversation":
+            chat.restore_conversation(workspace, offer.trash_id)
+        case "notebook":
+            notebooks.restore_notebook(offer.trash_id)
+
+
+def hand_over_download() -> None:
+    """Give the browser the file a menu asked for: a hidden button is pressed once."""
+    download = state.take_download()
+    if download:
+        st.download_button(
+            t("download"),
+            download.data,
+            file_name=download.name,
+            mime=download.mime,
+            key="download_now",
+            on_click="ignore",
+        )
+        components.click(".st-key-download_now button", download.token)

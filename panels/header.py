@@ -1,0 +1,187 @@
+"""The header row: mark, notebook switcher, counts, model pill, menu."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from panels import live, state, text
+from panels.actions import action
+from panels.text import label, t
+from services import ingestion, notebooks, storage
+from services.models import ANSWERABLE
+from services.notebooks import Notebook
+from services.pipeline import embedder_state, preparing_progress
+from services.workspace import Workspace
+
+LANGUAGE_NAMES = {"auto": "language.auto", "en": "language.en", "de": "language.de"}
+
+
+def header(workspace: Workspace) -> None:
+    known = notebooks.list_notebooks()
+    current = next((book for book in known if book.id == workspace.id), None)
+    title = current.title if current else t("notebook.default")
+    with st.container(key="top", horizontal=True, vertical_alignment="center", gap="small"):
+        st.html('<div class="brand"><i></i><span>HALO</span></div>', width="content")
+        switcher(workspace, known, title)
+        st.button(
+            ":material/edit:",
+            type="tertiary",
+            key="notebook_rename",
+            help=t("notebook.rename"),
+            on_click=state.ask_name,
+            args=("notebook", workspace.id, title),
+        )
+        st.space("stretch")
+        st.page_link(
+            "pages/Search.py", label=t("search.title"), query_params=address(workspace.id)
+        )
+        st.html(f'<span class="count num">{counts(workspace)}</span>', width="content")
+        model_pill()
+        menu(workspace)
+
+
+def address(notebook_id: str) -> dict[str, str]:
+    """The query of a link to this notebook; the first notebook needs none."""
+    return {"nb": notebook_id} if notebook_id else {}
+
+
+def counts(workspace: Workspace) -> str:
+    views = ingestion.list_sources(workspace)
+    if not views:
+        return html.escape(t("header.no_sources"))
+    included = sum(view.source.selected and view.status in ANSWERABLE for view in views)
+    return html.escape(t("header.included", n=included, m=len(views)))
+
+
+# -- notebooks ------------------------------------------------------------------------------------
+
+
+def switcher(workspace: Workspace, known: list[Notebook], title: str) -> None:
+    """The popover with the list of notebooks, a field for a new one, rename and delete."""
+    popover = st.popover(label(title), type="tertiary", key="notebooks", on_change="rerun")
+    with popover:
+        if not popover.open:
+            st.html("<i></i>")  # a popover without content would be disabled
+            return
+        for book in known:
+            with st.container(
+                key=f"row_nb_{book.id or 'first'}", horizontal=True, gap="xsmall",
+                vertical_alignment="center",
+            ):
+                st.button(
+                    label(book.title),
+                    icon=f":material/{'check' if book.id == workspace.id else 'book_2'}:",
+                    type="tertiary",
+                    key=f"name_nb_{book.id or 'first'}",
+                    on_click=switch,
+                    args=(book.id,),
+                )
+                st.html(f'<span class="meta num">{text.number(book.sources)}</span>', width="content")
+        st.text_input(
+            t("notebook.new"),
+            placeholder=t("notebook.new"),
+            label_visibility="collapsed",
+            icon=":material/add:",
+            key="notebook_new",
+            on_change=create,
+        )
+        with st.container(horizontal=True, gap="xsmall"):
+            st.button(
+                t("rename"), icon=":material/edit:", type="tertiary", key="notebook_rename_menu",
+                on_click=rename, args=(workspace.id, title),
+            )
+            st.button(
+                t("delete"), icon=":material/delete:", type="tertiary", key="notebook_delete",
+                disabled=not workspace.id, help=None if workspace.id else t("notebook.first_stays"),
+                on_click=delete, args=(workspace.id, title),
+            )
+
+
+def close() -> None:
+    st.session_state["notebooks"] = False
+
+
+def switch(notebook_id: str) -> None:
+    close()
+    state.forget()
+    if notebook_id:
+        st.query_params["nb"] = notebook_id
+    else:
+        st.query_params.pop("nb", None)
+
+
+@action
+def create() -> None:
+    title = st.session_state["notebook_new"].strip()
+    st.session_state["notebook_new"] = ""
+    if title:
+        switch(notebooks.create_notebook(title).id)
+
+
+def rename(notebook_id: str, title: str) -> None:
+    close()
+    state.ask_name("notebook", notebook_id, title)
+
+
+@action
+def delete(notebook_id: str, title: str) -> None:
+    trash_id = notebooks.delete_notebook(notebook_id)
+    switch("")
+    state.offer_undo("notebook", trash_id, title)
+
+
+# -- model and menu -----------------------------------------------------------------------------------
+
+
+def model_pill() -> None:
+    """Where answers come from. While the search model is being prepared, how far that is."""
+
+    def draw() -> bool:
+        preparing = embedder_state() == "preparing"
+        if preparing:
+            share, _stage = preparing_progress()
+            words, dot = t("model.preparing", share=text.percent(share)), "busy"
+        elif embedder_state() == "missing":
+            words, dot = t("model.text_only"), "warn"
+        else:
+            words, dot = t("model.local"), "hollow"
+        st.html(
+            f'<span class="model"><i class="dot {dot}"></i>{html.escape(words)}</span>',
+            width="content",
+        )
+        return preparing
+
+    live.live(draw, running=embedder_state() == "preparing", every=1.0)
+
+
+def menu(workspace: Workspace) -> None:
+    chosen = storage.load_config().get("language", "auto")
+
+    def words(option: str) -> str:
+        if option in LANGUAGE_NAMES:
+            icon = "check" if option == chosen else "language"
+            return f":material/{icon}: {t(LANGUAGE_NAMES[option])}"
+        return f":material/help: {t('help.title')}"
+
+    st.menu_button(
+        ":material/settings:",
+        [*LANGUAGE_NAMES, "help"],
+        type="tertiary",
+        key="menu_main",
+        help=t("header.menu"),
+        format_func=words,
+        on_click=choose,
+    )
+    if st.session_state.pop("go_to_help", False):
+        st.switch_page("pages/Help.py", query_params=address(workspace.id))
+
+
+@action
+def choose() -> None:
+    option = st.session_state["menu_main"]
+    if option in LANGUAGE_NAMES:
+        storage.update_config({"language": option})
+    else:
+        st.session_state["go_to_help"] = True

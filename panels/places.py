@@ -1,0 +1,71 @@
+"""Where a passage stands and what kind of file it is from, in words, icons and marked figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import Protocol
+
+from panels.text import t
+
+_ICONS = {
+    "picture_as_pdf": "pdf",
+    "description": "doc docx odt rtf",
+    "table_chart": "xls xlsx xlsm ods csv tsv",
+    "slideshow": "ppt pptx odp",
+    "graphic_eq": "mp3 wav m4a ogg flac",
+    "movie": "mp4 mov webm mkv",
+    "image": "png jpg jpeg gif tif tiff webp bmp svg",
+    "link": "url",
+    "mail": "eml msg mbox",
+    "menu_book": "epub",
+    "code": "html htm xml json yaml yml py js ts css ipynb",
+    "folder_zip": "zip",
+}
+_BY_SUFFIX = {suffix: icon for icon, names in _ICONS.items() for suffix in names.split()}
+_FIGURE = re.compile(r"\d[\d.,]*(?:\s?[–-]\s?\d[\d.,]*)?(?:\s?%)?")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+class Place(Protocol):
+    """What a citation, a passage that was looked at and a hit have in common."""
+
+    page: int | None
+    page_label: str | None
+
+
+def icon_of(name: str, origin: str = "file") -> str:
+    """The Material symbol for a source, by its name's ending; pasted text and notes by origin."""
+    if origin != "file":
+        return "edit_note" if origin == "note" else "subject"
+    return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "subject")
+
+
+def page_place(page: int, label: str | None) -> str:
+    """p. 47 (PDF 51), or p. 51 where the printed label is missing or the same."""
+    if label and label != str(page):
+        return t("place.page_both", label=label, page=str(page))
+    return t("place.page", page=str(page))
+
+
+def place(spot: Place) -> str:
+    """Page, slide or sheet of a passage; "" when its kind has none of them."""
+    slide, sheet = getattr(spot, "slide", None), getattr(spot, "sheet", None)
+    if slide:
+        return t("place.slide", slide=str(slide))
+    if sheet:
+        return t("place.sheet", sheet=sheet)
+    return page_place(spot.page, spot.page_label) if spot.page else ""
+
+
+def figures(quote: str, claim: str) -> list[tuple[str, bool]]:
+    """The quote in pieces; the pieces that hold a figure of the claim are True."""
+    wanted = set(_DIGITS.findall(claim))
+    pieces: list[tuple[str, bool]] = []
+    at = 0
+    for match in _FIGURE.finditer(quote):
+        if wanted.intersection(_DIGITS.findall(match[0])):
+            end = match.start() + len(match[0].rstrip(".,"))
+            pieces += [(quote[at : match.start()], False), (quote[match.start() : end], True)]
+            at = end
+    return [piece for piece in [*pieces, (quote[at:], False)] if piece[0]]

@@ -1,0 +1,106 @@
+"""What can be done with one source: the menu of its row and of the viewer."""
+
+from __future__ import annotations
+
+import mimetypes
+
+import streamlit as st
+
+from panels import state, status
+from panels.actions import action
+from panels.text import t
+from services import ingestion
+from services.ingestion import SourceView
+from services.models import Source
+from services.workspace import Workspace
+
+ICONS = {
+    "open": "visibility",
+    "rename": "edit",
+    "reindex": "refresh",
+    "retry": "replay",
+    "cancel": "cancel",
+    "original": "download",
+    "text": "description",
+    "delete": "delete",
+}
+
+
+def draw(workspace: Workspace, view: SourceView, *, where: str = "row") -> None:
+    key = f"menu_{view.source.id}" if where == "row" else f"menu_{where}"
+    offered = [option for option in options(view) if option != "open" or where == "row"]
+    st.menu_button(
+        ":material/more_vert:",
+        offered,
+        type="tertiary",
+        key=key,
+        format_func=lambda option: f":material/{ICONS[option]}: {t(f'menu.{option}')}",
+        on_click=chosen,
+        args=(workspace, view, key),
+    )
+
+
+def options(view: SourceView) -> list[str]:
+    """The row's menu, by what the source can do now."""
+    offered = ["open"] if status.answerable(view) else []
+    offered += ["rename"]
+    if status.running(view):
+        offered += ["cancel"]
+    elif view.source.sha256:
+        offered += ["reindex"] if view.status == "ready" else ["retry"]
+    if view.source.sha256:
+        offered += ["original"]
+    if status.answerable(view):
+        offered += ["text"]
+    return [*offered, "delete"]
+
+
+@action
+def chosen(workspace: Workspace, view: SourceView, key: str) -> None:
+    """Do what was chosen in the menu."""
+    source = view.source
+    match st.session_state[key]:
+        case "open":
+            state.open_source(source.id)
+        case "rename":
+            state.ask_name("source", source.id, source.name)
+        case "reindex":
+            ingestion.reindex_sources(workspace, [source.id])
+        case "retry" if view.status == "needs_password":
+            ask_password(source)
+        case "retry":
+            ingestion.retry_source(workspace, source.id)
+        case "cancel":
+            ingestion.cancel_source(workspace, source.id)
+        case "original":
+            download_original(workspace, source)
+        case "text":
+            download_text(workspace, source)
+        case "delete":
+            delete(workspace, [source])
+
+
+def download_original(workspace: Workspace, source: Source) -> None:
+    path = ingestion.original_path(workspace, source.id)
+    mime = mimetypes.guess_type(source.name)[0] or "application/octet-stream"
+    state.ask_download(source.name, mime, path.read_bytes)
+
+
+def download_text(workspace: Workspace, source: Source) -> None:
+    document = ingestion.load_document(workspace, source.id)
+    name = f"{source.name.rsplit('.', 1)[0]}.txt"
+    state.ask_download(name, "text/plain", lambda: document.text.encode("utf-8"))
+
+
+def delete(workspace: Workspace, sources: list[Source]) -> None:
+    """Delete sources with a way back; the viewer closes when it showed one of them."""
+    trash_id = ingestion.delete_sources(workspace, [source.id for source in sources])
+    opened = state.opened_source()
+    if opened and any(source.id == opened.source_id for source in sources):
+        state.close_source()
+    many = t("sources.count", n=len(sources))
+    state.offer_undo("source", trash_id, sources[0].name if len(sources) == 1 else many)
+
+
+def ask_password(source: Source) -> None:
+    state.open_dialog("password", "source", source.id, source.name)

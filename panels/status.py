@@ -1,0 +1,112 @@
+"""The status line of a source: its words, its tone, and how far the work is."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+
+from streamlit.delta_generator import DeltaGenerator
+
+from panels import live, text
+from panels.text import t
+from services.ingestion import SourceView, list_sources
+from services.models import ANSWERABLE
+from services.workspace import Workspace
+
+_UNITS = ("pages", "sheets", "slides", "rows")
+
+
+def running(view: SourceView) -> bool:
+    """True while the line will change by itself."""
+    if view.status == "text_ready":
+        return view.source.error is None
+    return view.status in ("queued", "reading") or view.total > 0
+
+
+def tone(view: SourceView) -> str:
+    """"need" when the user must answer, "fail" after a failure, "off" when it was cancelled."""
+    return {"needs_password": "need", "failed": "fail", "cancelled": "off"}.get(view.status, "")
+
+
+def sentence(view: SourceView) -> str:
+    """The state in words."""
+    source = view.source
+    match view.status:
+        case "queued":
+            return t("status.waiting")
+        case "reading":
+            return _reading(view)
+        case "text_ready" if source.error:
+            return text.short(source.error)
+        case "text_ready":
+            return t("status.vectors", share=text.percent(share(view) or 0))
+        case "ready" if view.total:
+            return t("status.again", what=_reading(view))
+        case "ready":
+            return t("status.ready", what=_extent(view))
+        case "failed":
+            return text.short(source.error or {})
+        case "needs_password" if (source.error or {}).get("code") == "wrong_password":
+            return t("status.wrong_password")
+        case _:
+            return t(f"status.{view.status}")
+
+
+def share(view: SourceView) -> float | None:
+    """How much of the work is done, None when it cannot be counted."""
+    return min(view.done / view.total, 1.0) if view.total else None
+
+
+def line(view: SourceView, *, bar: bool = True) -> str:
+    """The status line as escaped HTML, with the thin progress bar below it."""
+    shown = html.escape(sentence(view))
+    classes = f"st num {tone(view)} {'live' if running(view) else ''}"
+    part = share(view) if bar and running(view) else None
+    gauge = f'<div class="bar"><i style="width:{part:.1%}"></i></div>' if part is not None else ""
+    return f'<span class="{classes}" title="{shown}">{shown}</span>{gauge}'
+
+
+def _reading(view: SourceView) -> str:
+    if view.unit == "passage":
+        return t("status.vectors_only", share=text.percent(share(view) or 0))
+    if not view.total:
+        return t("status.reading")
+    unit = view.unit if text.has(f"status.reading_{view.unit}") else "page"
+    return t(f"status.reading_{unit}", done=min(view.done + 1, view.total), total=view.total)
+
+
+def _extent(view: SourceView) -> str:
+    """114 pages; 6 sheets, 1 hidden; pasted, 1,240 words; 112 of 114 pages read."""
+    source = view.source
+    if source.origin == "text":
+        return t("extent.pasted", n=source.words)
+    unit = next((unit for unit in _UNITS if source.units.get(unit)), None)
+    if unit is None:
+        return t("extent.words", n=source.words)
+    count = source.units[unit]
+    if source.unread and unit != "rows":
+        return t(f"extent.{unit}_read", n=count, read=count - source.unread)
+    extent = t(f"extent.{unit}", n=count)
+    return t("extent.hidden", extent=extent, h=source.hidden) if source.hidden else extent
+
+
+def answerable(view: SourceView) -> bool:
+    """True when the source can be included in questions."""
+    return view.status in ANSWERABLE
+
+
+def follow(
+    workspace: Workspace, moving: Sequence[SourceView], slots: Mapping[str, DeltaGenerator]
+) -> None:
+    """Keep the status lines of rows in work current, in one fragment that writes into their
+    ``slots``. The page follows when one of them changes its state."""
+    before = {view.source.id: view.status for view in moving}
+
+    def draw() -> bool:
+        now = [view for view in list_sources(workspace) if view.source.id in before]
+        for view in now:
+            slots[view.source.id].html(line(view))
+        return before == {view.source.id: view.status for view in now if running(view)}
+
+    if moving:
+        live.live(draw, running=True)

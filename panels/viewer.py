@@ -1,0 +1,381 @@
+"""The opened source, in place of the list: what was read of it, its text, its pages, the file.
+
+The content is one fragment, so turning a page draws nothing else. A citation opens at its passage:
+the quote is found again where the source was read anew, and the kept quote is shown when the
+source is gone.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import mimetypes
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from panels import components, frame, reading, source_menu, state, text
+from panels.places import icon_of, page_place
+from panels.state import Place
+from panels.text import t
+from services import citations, ingestion, pages
+from services.errors import NotFoundError
+from services.ingestion import SourceView
+from services.models import Citation, Document, ImportReport
+from services.pages import Box
+from services.workspace import Workspace
+
+SHARP = 1100
+"""Width in pixels of a page picture; twice that when zoomed."""
+ZOOMS = (1.0, 1.5, 2.0)
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything one drawing of the viewer needs."""
+
+    workspace: Workspace
+    source: SourceView
+    document: Document
+    citation: Citation | None
+    hit: reading.Span | None
+
+    @property
+    def path(self) -> Path:
+        return ingestion.original_path(self.workspace, self.source.source.id)
+
+    @property
+    def paged(self) -> bool:
+        return self.document.kind == "pdf"
+
+    @property
+    def page_count(self) -> int:
+        return max(self.document.units.get("pages", 0), 1)
+
+
+def draw(workspace: Workspace) -> None:
+    opened = state.opened_source()
+    assert opened is not None
+    found = (v for v in ingestion.list_sources(workspace) if v.source.id == opened.source_id)
+    source = next(found, None)
+    if source is None or source.source.revision is None:
+        removed(opened.citation)
+        return
+    document = read(workspace, source.source.id, source.source.revision)
+    hit = None
+    if opened.citation:
+        hit = citations.locate(document, opened.citation.quote, opened.citation.start)
+    view = View(workspace, source, document, opened.citation, hit)
+    with frame.head("sources"):
+        heading(source.source.name, icon_of(source.source.name, source.source.origin))
+        frame.gap()
+        source_menu.draw(workspace, source, where="viewer")
+    report(document.report)
+    content(view)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def read(workspace: Workspace, source_id: str, revision: str) -> Document:
+    """The parsed document; a revision never changes, so it is read once."""
+    return ingestion.load_document(workspace, source_id, revision)
+
+
+def heading(name: str, icon: str) -> None:
+    st.button(
+        ":material/arrow_back:",
+        type="tertiary",
+        key="viewer_back",
+        help=t("viewer.back"),
+        on_click=state.close_source,
+    )
+    st.html(
+        f'<h2 class="title cut"><i class="ic">{icon}</i>'
+        f'<span class="cut">{html.escape(name)}</span></h2>'
+    )
+
+
+def removed(citation: Citation | None) -> None:
+    """The source is gone: say so, and show the passage that was kept with the citation."""
+    with frame.head("sources"):
+        name = citation.source_name if citation else t("viewer.gone_title")
+        heading(name, icon_of(name))
+    with frame.body("sources"):
+        kept = ""
+        if citation:
+            kept = f"<blockquote>{html.escape(citation.quote)}</blockquote>"
+        words = html.escape(t("viewer.removed" if citation else "viewer.gone"))
+        st.html(f'<div class="gone"><p class="rep warn">{words}</p>{kept}</div>')
+
+
+# -- the import report ----------------------------------------------------------------------------
+
+
+def report(found: ImportReport) -> None:
+    """One line on what was read, green when complete; its details on demand."""
+    sentences = details(found)
+    with st.container(key="guide", gap=None):
+        with st.container(
+            key=f"rep_{'ok' if found.complete else 'warn'}",
+            horizontal=True,
+            gap="xsmall",
+            vertical_alignment="center",
+            wrap=False,
+        ):
+            icon = "check_circle" if found.complete else "info"
+            st.html(
+                f'<span class="rep num"><i class="ic">{icon}</i>'
+                f"<span>{html.escape(summary(found))}</span></span>"
+            )
+            if sentences:
+                st.button(
+                    t("viewer.details"),
+                    type="tertiary",
+                    key="report_details",
+                    on_click=toggle_details,
+                )
+        if sentences and st.session_state.get("report_open") == state.view_count():
+            items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+            st.html(f'<ul class="details num">{items}</ul>')
+
+
+def toggle_details() -> None:
+    shown = st.session_state.get("report_open") == state.view_count()
+    st.session_state["report_open"] = None if shown else state.view_count()
+
+
+def summary(found: ImportReport) -> str:
+    """112 of 114 pages read · 9 tables."""
+    if found.unit and found.unit != "row":
+        unit = f"report.{found.unit}"
+        first = t(unit, n=found.units_total, read=found.units_read)
+    else:
+        first = t("report.words", n=found.words)
+    more = [
+        t(f"report.{name}", n=count)
+        for name, count in (
+            ("tables", found.tables),
+            ("pictures", found.pictures),
+            ("notes", found.notes),
+        )
+        if count
+    ]
+    return " · ".join([first, *more])
+
+
+def details(found: ImportReport) -> list[str]:
+    """What was not read or is doubtful, in sentences."""
+    sentences = []
+    if found.unread:
+        listed = ", ".join(map(str, found.unread[:40])) + (" …" if len(found.unread) > 40 else "")
+        unit = found.unit if text.has(f"report.unread_{found.unit}") else "page"
+        sentences.append(t(f"report.unread_{unit}", n=len(found.unread), list=listed))
+    sentences += [text.finding(finding) for finding in found.findings]
+    if found.tracked_changes:
+        sentences.append(t("report.changes", n=found.tracked_changes))
+    if found.hidden:
+        sentences.append(t("report.hidden", list=", ".join(found.hidden)))
+    if found.attachments:
+        sentences.append(t("report.attachments", list=", ".join(found.attachments)))
+    if found.encoding:
+        sentences.append(t("report.encoding", name=found.encoding))
+    return sentences
+
+
+# -- text, page, original ---------------------------------------------------------------------------
+
+
+@st.fragment
+def content(view: View) -> None:
+    offered = ["text", "page", "original"] if view.paged else ["text", "original"]
+    with st.container(
+        key="view_tools", horizontal=True, vertical_alignment="center", gap="xsmall", wrap=False
+    ):
+        tab = st.segmented_control(
+            t("viewer.show"),
+            offered,
+            default="page" if view.paged else "text",
+            required=True,
+            format_func=lambda tab: t(f"viewer.{tab}"),
+            label_visibility="collapsed",
+            key=f"view_tab_{state.view_count()}",
+        )
+        st.space("stretch")
+        cut = reading.parts(view.document)
+        if tab == "page":
+            page_tools(view)
+        elif tab == "text":
+            text_tools(view, cut)
+    with frame.body("sources"):
+        if view.citation and view.hit is None:
+            lost(view.citation)
+        if tab == "page":
+            page(view)
+        elif tab == "text":
+            index = part_index(view, cut)
+            st.html(reading.part_html(cut[index], view.hit))
+            show_hit(view, index)
+        else:
+            original(view)
+
+
+def lost(citation: Citation) -> None:
+    """The source was read anew and no longer holds the passage."""
+    words = html.escape(t("viewer.lost"))
+    quote = html.escape(citation.quote)
+    st.html(f'<div class="gone"><p class="rep warn">{words}</p><blockquote>{quote}</blockquote></div>')
+
+
+def show_hit(view: View, place: int) -> None:
+    if view.hit:
+        components.scroll_to(".hit", f"{state.view_count()} {place}")
+
+
+def current(view: View) -> Place:
+    """What is shown: where the passage is, until the reader turns."""
+    shown = state.view_place()
+    if shown is None:
+        page = reading.page_of(view.document, view.hit[0]) if view.hit else None
+        shown = Place(page or (view.citation.page if view.citation else None) or 1)
+        state.turn_to(shown)
+    return Place(min(max(shown.page, 1), view.page_count), shown.part)
+
+
+def label_of(view: View, page: int) -> str | None:
+    found = (block.page_label for block in view.document.blocks if block.page == page)
+    return next(found, None)
+
+
+def turner(name: str, target: Place, *, possible: bool, icon: str) -> None:
+    st.button(
+        f":material/{icon}:",
+        type="tertiary",
+        key=f"turn_{name}",
+        help=t(f"viewer.{name}"),
+        disabled=not possible,
+        on_click=state.turn_to,
+        args=(target,),
+    )
+
+
+def page_tools(view: View) -> None:
+    shown = current(view).page
+    turner("previous", Place(shown - 1), possible=shown > 1, icon="chevron_left")
+    where = t(
+        "viewer.of",
+        place=page_place(shown, label_of(view, shown)),
+        total=view.page_count,
+    )
+    st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
+    turner("next", Place(shown + 1), possible=shown < view.page_count, icon="chevron_right")
+    zoom = zoomed()
+    st.button(
+        f":material/{'zoom_in' if zoom < ZOOMS[-1] else 'zoom_out'}:",
+        type="tertiary",
+        key="zoom",
+        help=t("viewer.zoom_in" if zoom < ZOOMS[-1] else "viewer.zoom_out"),
+        on_click=zoom_on,
+    )
+
+
+def zoomed() -> float:
+    zoom: float = st.session_state.get("view_zoom", 1.0)
+    return zoom
+
+
+def zoom_on() -> None:
+    at = ZOOMS.index(zoomed())
+    st.session_state["view_zoom"] = ZOOMS[(at + 1) % len(ZOOMS)]
+
+
+@st.cache_data(max_entries=24, show_spinner=False)
+def picture(path: str, number: int, width: int) -> tuple[str, int, int]:
+    """A page as a data URI, with its size in pixels."""
+    data = pages.render_page(Path(path), number, width=width)
+    wide, high = struct.unpack(">II", data[16:24])
+    return f"data:image/png;base64,{base64.b64encode(data).decode()}", wide, high
+
+
+def page(view: View) -> None:
+    """The page as a picture; the cited passage boxed, its number in the margin."""
+    shown, zoom = current(view).page, zoomed()
+    source = view.source.source
+    uri, wide, high = picture(str(view.path), shown, SHARP if zoom == 1 else SHARP * 2)
+    boxes = boxed(view, shown)
+    alt = html.escape(t("viewer.alt", page=str(shown), name=source.name))
+    marks = "".join(_mark(box, first=number == 0) for number, box in enumerate(boxes))
+    if boxes and view.citation:
+        marks += f'<span class="pin num" style="top:{boxes[0].top:.2%}">{view.citation.number}</span>'
+    st.html(
+        f'<div class="pgwrap"><div class="page" style="width:{zoom:.0%};'
+        f'aspect-ratio:{wide}/{high}"><img src="{uri}" alt="{alt}">{marks}</div></div>'
+    )
+    show_hit(view, shown)
+
+
+def boxed(view: View, shown: int) -> list[Box]:
+    """Where the cited passage stands on this page."""
+    if view.citation is None or view.hit is None:
+        return []
+    first = reading.page_of(view.document, view.hit[0])
+    last = reading.page_of(view.document, max(view.hit[1] - 1, view.hit[0]))
+    if first is None or not first <= shown <= (last or first):
+        return []
+    return pages.passage_boxes(view.path, shown, view.citation.quote)
+
+
+def _mark(box: Box, *, first: bool) -> str:
+    return (
+        f'<span class="hl{" hit" if first else ""}" style="left:{box.left:.2%};top:{box.top:.2%};'
+        f'width:{box.right - box.left:.2%};height:{box.bottom - box.top:.2%}"></span>'
+    )
+
+
+def part_index(view: View, cut: list[list[reading.Piece]]) -> int:
+    """The part of the text that is shown: the passage's, the page's, or the one turned to."""
+    shown = current(view)
+    if shown.part is not None:
+        return min(shown.part, len(cut) - 1)
+    if view.hit and (not view.paged or reading.page_of(view.document, view.hit[0]) == shown.page):
+        return reading.part_of(cut, view.hit[0])
+    return reading.first_part_of_page(cut, shown.page) if view.paged else 0
+
+
+def text_tools(view: View, cut: list[list[reading.Piece]]) -> None:
+    """Turn the parts of a long text; the page view follows."""
+    if len(cut) < 2:
+        return
+    index = part_index(view, cut)
+
+    def target(part: int) -> Place:
+        inside = cut[part] if 0 <= part < len(cut) else []
+        page = next((piece.block.page for piece in inside if piece.block.page), None)
+        return Place(page or current(view).page, part)
+
+    turner("previous_part", target(index - 1), possible=index > 0, icon="chevron_left")
+    where = t("viewer.part", part=index + 1, total=len(cut))
+    st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
+    turner("next_part", target(index + 1), possible=index < len(cut) - 1, icon="chevron_right")
+
+
+def original(view: View) -> None:
+    """The file itself: what it is, and the way to get it."""
+    source = view.source.source
+    facts = " · ".join([text.size(source.size), t("viewer.added", date=text.date(source.created_at))])
+    try:
+        path = view.path
+    except NotFoundError:
+        st.html(f'<p class="original meta">{html.escape(t("viewer.no_original"))}</p>')
+        return
+    with st.container(key="original", gap="small"):
+        st.html(f"<b>{html.escape(source.name)}</b><br><span class='meta num'>{facts}</span>")
+        st.download_button(
+            t("menu.original"),
+            path.read_bytes,
+            file_name=source.name,
+            mime=mimetypes.guess_type(source.name)[0] or "application/octet-stream",
+            icon=":material/download:",
+            key="original_get",
+            on_click="ignore",
+        )

@@ -1,0 +1,259 @@
+"""Answers without a language model: the best sentences of the sources, verbatim and cited.
+
+Every sentence shown is a slice of a passage (a table row is read out with its column heads), each
+is followed by the number of the quote it stands in, and each is checked against that quote like
+any other claim. Where the sources do not hold the answer the text says so in one sentence, cites
+nothing, and lists what was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from services.citations import check_support
+from services.embeddings import Embedder
+from services.evidence import Candidate, answerable, gather, score, signals
+from services.models import Answer, Citation, Claim, Hit, LookedAt, SearchResult, Support
+from services.questions import Question, read_question
+from services.sentences import Sentence
+from services.words import language
+
+QUOTE_CHARS = 600
+MAX_CITATIONS = 8
+MAX_SENTENCES = 5
+LOOKED_AT = 5
+
+NOT_FOUND = {"en": "Not in your sources.", "de": "Nicht in den Quellen."}
+
+_MARGIN = 1.6
+"""How far below the best a sentence's score may lie to be taken as well."""
+_SAME = 0.8
+"""Share of stems (Jaccard) from which two sentences say the same."""
+_SPREAD = 0.4
+"""What another source's sentence gains over one more of a source already quoted twice."""
+
+
+def extractive_answer(
+    question: str,
+    result: SearchResult,
+    embedder: Embedder | None,
+    *,
+    max_citations: int = 5,
+) -> Answer:
+    """Answer ``question`` from the passages of ``result``.
+
+    Args:
+        question: as it was asked; its language decides that of the refusal.
+        result: hits best first; they alone can be cited.
+        embedder: the one that made the hits' cosines; None compares words only.
+        max_citations: at most so many quotes, never more than eight.
+
+    Returns:
+        An answer with two to five sentences and their quotes, or ``grounded=False``.
+    """
+    asked = read_question(question)
+    candidates, terms = gather(asked, result.hits)
+    ranked = score(asked, candidates, embedder)
+    if not ranked or not answerable(signals(asked, ranked, terms, result.hits)):
+        return _refusal(asked, result, ranked)
+    picked = _pick(ranked, min(max_citations, MAX_CITATIONS))
+    answer = _compose(picked, min(max_citations, MAX_CITATIONS))
+    answer.notices = list(result.notices)
+    return answer
+
+
+# --- choosing -------------------------------------------------------------------------------
+
+
+def _pick(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The sentences to show: close to the best, no near-duplicates, spread over the sources."""
+    floor = ranked[0].score - _MARGIN
+    pool = list(ranked[:24])
+    picked: list[Candidate] = []
+    while pool and len(picked) < min(limit, MAX_SENTENCES):
+        used = [candidate.hit.source_id for candidate in picked]
+
+        def worth(candidate: Candidate, used: list[str] = used) -> float:
+            return candidate.score - _SPREAD * max(used.count(candidate.hit.source_id) - 1, 0)
+
+        best = max(pool, key=worth)
+        pool.remove(best)
+        if best.score < floor and len(picked) >= 1:
+            break
+        if not any(_alike(best, other) for other in picked):
+            picked.append(best)
+    return picked
+
+
+def _alike(one: Candidate, other: Candidate) -> bool:
+    if one.hit.chunk_id == other.hit.chunk_id and one.number == other.number:
+        return True
+    if one.unit.text == other.unit.text:
+        return True
+    both = one.stems | other.stems
+    if one.unit.kind == "row" or other.unit.kind == "row":
+        return False
+    return bool(both) and len(one.stems & other.stems) >= _SAME * len(both)
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Quote:
+    """A stretch of one passage that is cited, with the sentences that stand in it."""
+
+    hit: Hit
+    start: int
+    end: int
+    sentences: list[Candidate] = field(default_factory=list)
+
+    def takes(self, hit: Hit, start: int, end: int) -> bool:
+        """Whether the stretch can grow over ``start:end`` and stay one short quote."""
+        if hit.chunk_id != self.hit.chunk_id:
+            return False
+        text = hit.chunk.text
+        between = text[min(self.end, end) : max(self.start, start)]
+        grown = max(self.end, end) - min(self.start, start)
+        return grown <= QUOTE_CHARS and not between.strip()
+
+
+def _compose(picked: Sequence[Candidate], limit: int) -> Answer:
+    """Text, citations and claims of the sentences picked: best passage first, a source together,
+    the sentences of a source in the order of the document."""
+    order: dict[str, int] = {}
+    for candidate in picked:
+        order.setdefault(candidate.hit.source_id, len(order))
+    arranged = sorted(
+        picked, key=lambda c: (order[c.hit.source_id], c.hit.chunk.char_start, c.unit.start)
+    )
+    quotes: list[_Quote] = []
+    for candidate in arranged:
+        _place(quotes, candidate)
+    quotes = quotes[:limit]
+    citations = [_citation(quote, number) for number, quote in enumerate(quotes, start=1)]
+    claims: list[Claim] = []
+    for quote, citation in zip(quotes, citations, strict=True):
+        for candidate in quote.sentences:
+            text = _reading(candidate)
+            support = check_support(text, [citation.quote])
+            claims.append(Claim(text=text, citations=[citation.number], support=support))
+        citation.support = _worst([c.support for c in claims if citation.number in c.citations])
+    text = "\n\n".join(
+        f"{claim.text} " + "".join(f"[{number}]" for number in claim.citations) for claim in claims
+    )
+    return Answer(text=text, grounded=True, citations=citations, claims=claims)
+
+
+def _place(quotes: list[_Quote], candidate: Candidate) -> None:
+    """Put a sentence into the quote it touches, or open a new one."""
+    start, end = _stretch(candidate)
+    for quote in quotes:
+        if quote.takes(candidate.hit, start, end):
+            quote.start, quote.end = min(quote.start, start), max(quote.end, end)
+            quote.sentences.append(candidate)
+            return
+    quotes.append(_Quote(candidate.hit, start, end, [candidate]))
+
+
+def _stretch(candidate: Candidate) -> tuple[int, int]:
+    """What is quoted for a sentence; for a table row from the head down, where that is short."""
+    unit = candidate.unit
+    start, end = unit.start, min(unit.end, unit.start + QUOTE_CHARS)
+    if candidate.heads and end - candidate.heads[0].start <= QUOTE_CHARS:
+        start = candidate.heads[0].start
+    return start, end
+
+
+def _reading(candidate: Candidate) -> str:
+    """The sentence as it is shown: the slice itself with its line breaks smoothed, a row with its
+    column heads."""
+    unit = candidate.unit
+    if unit.kind == "row" and candidate.heads:
+        return _read_row(unit, candidate.heads)
+    return " ".join(unit.text.split())
+
+
+def _read_row(row: Sentence, heads: Sequence[Sentence]) -> str:
+    """``Total sales: 2019 $1,496.5; 2018 $1,202.9``."""
+    columns: list[str] = []
+    for head in heads:
+        for at, cell in enumerate(_cells(head.text)):
+            if at >= len(columns):
+                columns.append("")
+            columns[at] = f"{columns[at]} {cell}".strip()
+    label, *cells = _cells(row.text)
+    parts = []
+    for at, cell in enumerate(cells, start=1):
+        head = columns[at] if at < len(columns) else ""
+        if cell:
+            parts.append(f"{head}: {cell}" if head else cell)
+    return f"{label} — {'; '.join(parts)}" if label and parts else label or "; ".join(parts)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.replace("\t", " | ").split("|")]
+
+
+def _citation(quote: _Quote, number: int) -> Citation:
+    hit = quote.hit
+    page, label, start = hit.place(quote.start)
+    page_end, _, end = hit.place(quote.end - 1)
+    return Citation(
+        number=number,
+        source_id=hit.source_id,
+        source_name=hit.source_name,
+        revision=hit.revision,
+        chunk_id=hit.chunk_id,
+        page=page,
+        page_end=page_end,
+        page_label=label,
+        sheet=hit.chunk.sheet,
+        slide=hit.chunk.slide,
+        headings=hit.chunk.headings,
+        quote=hit.chunk.text[quote.start : quote.end],
+        start=start,
+        end=end + 1,
+    )
+
+
+_RANK: tuple[Support, ...] = ("unsupported", "unchecked", "partly", "supported")
+
+
+def _worst(states: Sequence[Support]) -> Support:
+    return min(states, key=_RANK.index, default="unchecked")
+
+
+# --- refusing -------------------------------------------------------------------------------
+
+
+def _refusal(asked: Question, result: SearchResult, ranked: Sequence[Candidate]) -> Answer:
+    """The answer that says the sources do not hold it, with the passages considered."""
+    best: dict[str, Candidate] = {}
+    for candidate in ranked:
+        best.setdefault(candidate.hit.chunk_id, candidate)
+    looked: list[LookedAt] = []
+    for hit in result.hits[:LOOKED_AT]:
+        chosen = best.get(hit.chunk_id)
+        start, end = (chosen.unit.start, chosen.unit.end) if chosen else (0, len(hit.chunk.text))
+        end = min(end, start + QUOTE_CHARS)
+        page, label, at = hit.place(start)
+        looked.append(
+            LookedAt(
+                source_id=hit.source_id,
+                source_name=hit.source_name,
+                revision=hit.revision,
+                chunk_id=hit.chunk_id,
+                page=page,
+                page_label=label,
+                headings=hit.chunk.headings,
+                quote=hit.chunk.text[start:end],
+                start=at,
+                end=at + end - start,
+            )
+        )
+    spoken = asked.language or language(" ".join(hit.chunk.text for hit in result.hits[:3])) or "en"
+    return Answer(
+        text=NOT_FOUND[spoken], grounded=False, looked_at=looked, notices=list(result.notices)
+    )

@@ -1,0 +1,442 @@
+"""Conversations, and the turns that answer them.
+
+Messages are appended, never rewritten as a whole: two tabs cannot lose each other's. A question and
+its (still empty) answer are on disk before the turn starts; the turn runs in a thread of this
+module, not of a screen, so a reload or a closed tab changes nothing. A turn whose process died is
+shown as interrupted with the text it had.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from filelock import FileLock
+
+from services import trash
+from services.answers import extractive_answer
+from services.embeddings import Embedder, get_embedder, prepared
+from services.errors import EmbedderError, EmptyQuestionError, HaloError, NotFoundError
+from services.jsonfile import JsonFile
+from services.models import Answer, Message, MessageState, SearchResult, new_id, now
+from services.search import search
+from services.storage import history_file, load_chat_history, load_sources
+from services.tables import current_name, named_table
+from services.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+Stage = Literal["searching", "reading", "writing", "done"]
+PASSAGES = 12
+"""Passages a turn looks at."""
+LONGEST_QUESTION = 8_000
+_FINISHED = 60.0
+"""Seconds that an ended turn can still be asked for."""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One conversation as listed."""
+
+    id: str
+    title: str
+    updated_at: str
+    messages: int
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """A turn as of now."""
+
+    message_id: str
+    state: MessageState
+    stage: Stage
+    text: str
+
+
+@dataclass
+class _Turn:
+    workspace: Workspace
+    conversation_id: str
+    message_id: str
+    question: str
+    source_ids: list[str] | None
+    lock: FileLock
+    state: MessageState = "running"
+    stage: Stage = "searching"
+    text: str = ""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    ended_at: float | None = None
+
+
+_turns: dict[str, _Turn] = {}
+_guard = threading.RLock()
+
+
+# --- conversations ------------------------------------------------------------------------------
+
+
+def _index(workspace: Workspace) -> JsonFile:
+    return workspace.file("conversations.json", [])
+
+
+def list_conversations(workspace: Workspace) -> list[Conversation]:
+    """All conversations, the last used first. Histories without a listed title are found too."""
+    listed = {row["id"]: row for row in _index(workspace).read()}
+    found = []
+    for path in workspace.chats.glob("*.json"):
+        rows = load_chat_history(path.stem, workspace)
+        row = listed.get(path.stem, {})
+        last = rows[-1].get("created_at") if rows else None
+        found.append(
+            Conversation(
+                path.stem,
+                str(row.get("title") or _title_of(rows)),
+                str(last or row.get("created_at") or ""),
+                len(rows),
+            )
+        )
+    for key, row in listed.items():
+        if all(conversation.id != key for conversation in found):
+            found.append(
+                Conversation(key, str(row.get("title", "")), str(row.get("created_at", "")), 0)
+            )
+    return sorted(found, key=lambda item: item.updated_at, reverse=True)
+
+
+def _title_of(rows: Sequence[dict[str, Any]]) -> str:
+    first = next((row["content"] for row in rows if row.get("role") == "user"), "")
+    line = " ".join(str(first).split())
+    return line if len(line) <= 60 else line[:59].rsplit(" ", 1)[0] + "…"
+
+
+def new_conversation(workspace: Workspace, title: str = "") -> Conversation:
+    """An empty conversation; without a title it is called by its first question."""
+    row = {"id": new_id(), "title": title, "created_at": now()}
+    _index(workspace).update(lambda rows: [row, *rows])
+    return Conversation(row["id"], title, row["created_at"], 0)
+
+
+def rename_conversation(workspace: Workspace, conversation_id: str, title: str) -> None:
+    """Give a conversation a title; "" goes back to its first question."""
+    history_file(conversation_id, workspace)
+    clean = " ".join(title.split())[:120]
+
+    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for row in rows:
+            if row["id"] == conversation_id:
+                row["title"] = clean
+                return rows
+        return [{"id": conversation_id, "title": clean, "created_at": now()}, *rows]
+
+    _index(workspace).update(change)
+
+
+def delete_conversation(workspace: Workspace, conversation_id: str) -> str:
+    """Delete a conversation, a running answer first; returns what brings it back."""
+    file = history_file(conversation_id, workspace)
+    for turn in _turns_of(workspace, conversation_id):
+        stop(workspace, turn.message_id)
+    rows = [row for row in _index(workspace).read() if row["id"] == conversation_id]
+    entry = trash.put(
+        workspace,
+        "conversation",
+        {"row": rows[0] if rows else None, "id": conversation_id, "messages": file.read()},
+    )
+    _index(workspace).update(lambda all_: [r for r in all_ if r["id"] != conversation_id])
+    with file.locked():
+        for path in workspace.chats.glob(f"{conversation_id}.json*"):
+            path.unlink(missing_ok=True)
+    return entry
+
+
+def restore_conversation(workspace: Workspace, trash_id: str) -> str:
+    """Bring a deleted conversation back; returns its id. Raises NotFoundError."""
+    content = trash.get(workspace, trash_id, "conversation")
+    if content["messages"]:
+        history_file(content["id"], workspace).update(lambda _: content["messages"])
+    if content["row"]:
+        _index(workspace).update(lambda rows: [content["row"], *rows])
+    trash.remove(workspace, trash_id)
+    return str(content["id"])
+
+
+def load_messages(workspace: Workspace, conversation_id: str) -> list[Message]:
+    """The messages, oldest first. An answer nobody works on any more is ``interrupted``."""
+    messages = []
+    for number, row in enumerate(load_chat_history(conversation_id, workspace)):
+        if not isinstance(row, dict) or row.get("role") not in ("user", "assistant"):
+            continue
+        row.setdefault("id", f"{number:032x}")
+        message = Message.model_validate(row)
+        if message.state == "running" and not _alive(workspace, message.id):
+            message.state = "interrupted"
+        messages.append(message)
+    return messages
+
+
+def _alive(workspace: Workspace, message_id: str) -> bool:
+    """True while some process holds the turn's lock."""
+    with _guard:
+        turn = _turns.get(message_id)
+        if turn is not None:
+            return turn.state == "running"
+    if not (workspace.locks / f"turn-{message_id}.lock").exists():
+        return False
+    with workspace.lock(f"turn-{message_id}", wait=False) as free:
+        return not free
+
+
+def export_conversation(workspace: Workspace, conversation_id: str) -> str:
+    """A conversation as Markdown with its citations written out."""
+    title = next(
+        (c.title for c in list_conversations(workspace) if c.id == conversation_id), "Conversation"
+    )
+    parts = [f"# {title}"]
+    for message in load_messages(workspace, conversation_id):
+        if message.role == "user":
+            parts.append(f"## {message.content}")
+            continue
+        parts.append(message.content or "(no answer)")
+        if message.answer and message.answer.citations:
+            parts.append("\n".join(citation_line(c) for c in message.answer.citations))
+    return "\n\n".join(parts) + "\n"
+
+
+def citation_line(citation: Any) -> str:
+    """A citation as a line of Markdown: number, source, page, quote."""
+    place = [citation.source_name]
+    if citation.page:
+        label = citation.page_label
+        shown = f"p. {label} (PDF {citation.page})" if label else f"p. {citation.page}"
+        place.append(shown)
+    if citation.sheet:
+        place.append(f"sheet {citation.sheet}")
+    if citation.slide:
+        place.append(f"slide {citation.slide}")
+    quote = " ".join(citation.quote.split())
+    return f"[{citation.number}] {', '.join(place)}: “{quote}”"
+
+
+# --- turns ----------------------------------------------------------------------------------------
+
+
+def ask(
+    workspace: Workspace,
+    conversation_id: str,
+    question: str,
+    source_ids: Sequence[str] | None = None,
+) -> str:
+    """Store the question and start answering it; returns the id of the answer's message.
+
+    The same question again while it is being answered is the same turn (a double click, a second
+    tab). Raises EmptyQuestionError, NotFoundError, StorageError.
+    """
+    text = question.strip()[:LONGEST_QUESTION]
+    if not text:
+        raise EmptyQuestionError("The question is empty.", step="Type a question.")
+    with _guard:
+        for turn in _turns_of(workspace, conversation_id):
+            if turn.question == text:
+                return turn.message_id
+        asked = Message(role="user", content=text)
+        scope = None if source_ids is None else list(source_ids)
+        answer = Message(
+            role="assistant", content="", state="running", reply_to=asked.id, scope=scope
+        )
+        return _start(workspace, conversation_id, text, scope, [asked, answer], answer)
+
+
+def regenerate(workspace: Workspace, conversation_id: str, message_id: str) -> str:
+    """Answer the same question again, over the sources included now, below the old answer."""
+    messages = load_messages(workspace, conversation_id)
+    old = next((m for m in messages if m.id == message_id and m.role == "assistant"), None)
+    asked = next((m for m in messages if old and m.id == old.reply_to), None)
+    if old is None or asked is None:
+        raise NotFoundError("There is no such answer.", code="no_such_message")
+    scope = [s.id for s in load_sources(workspace) if s.selected and s.answerable]
+    answer = Message(role="assistant", content="", state="running", reply_to=asked.id, scope=scope)
+    with _guard:
+        return _start(workspace, conversation_id, asked.content, scope, [answer], answer)
+
+
+def turn(workspace: Workspace, message_id: str) -> TurnView | None:
+    """A turn of this process as of now; None when no such turn runs or lately ran here."""
+    with _guard:
+        found = _turns.get(message_id)
+    return _view(found) if found and found.workspace == workspace else None
+
+
+def running_turn(workspace: Workspace, conversation_id: str) -> TurnView | None:
+    """The turn that is being answered in a conversation, if it runs in this process."""
+    running = _turns_of(workspace, conversation_id)
+    return _view(running[-1]) if running else None
+
+
+def stop(workspace: Workspace, message_id: str) -> None:
+    """Stop answering; the text so far is kept and marked stopped before this returns."""
+    with _guard:
+        found = _turns.get(message_id)
+        if found is None or found.state != "running":
+            return
+        found.stopped.set()
+        found.state = "stopped"
+    _settle(found, Answer(text=found.text, grounded=False) if found.text else None, None, 0.0)
+
+
+def _view(found: _Turn) -> TurnView:
+    return TurnView(found.message_id, found.state, found.stage, found.text)
+
+
+def _turns_of(workspace: Workspace, conversation_id: str) -> list[_Turn]:
+    with _guard:
+        return [
+            item
+            for item in _turns.values()
+            if item.workspace == workspace
+            and item.conversation_id == conversation_id
+            and item.state == "running"
+        ]
+
+
+def _start(
+    workspace: Workspace,
+    conversation_id: str,
+    text: str,
+    scope: list[str] | None,
+    messages: list[Message],
+    answer: Message,
+) -> str:
+    lock = workspace.lock_handle(f"turn-{answer.id}")
+    lock.acquire()
+    rows = [message.model_dump(mode="json", exclude_none=True) for message in messages]
+    try:
+        history_file(conversation_id, workspace).update(lambda stored: [*stored, *rows])
+    except HaloError:
+        lock.release()
+        raise
+    started = _Turn(workspace, conversation_id, answer.id, text, scope, lock)
+    for key in [
+        k for k, t in _turns.items() if t.ended_at and t.ended_at < time.time() - _FINISHED
+    ]:
+        del _turns[key]
+    _turns[answer.id] = started
+    threading.Thread(target=_run, args=(started,), name="halo-turn", daemon=True).start()
+    return answer.id
+
+
+def _run(running: _Turn) -> None:
+    """Answer one question; whatever happens ends up in the stored message."""
+    started = time.monotonic()
+    try:
+        answer = answer_question(
+            running.workspace, running.question, running.source_ids, on_stage=_stage_of(running)
+        )
+        _write_out(running, answer)
+        error = None
+    except HaloError as problem:
+        answer, error = None, problem.as_dict()
+    except Exception as problem:  # the job runner: a fault becomes a failed message, not silence
+        log.exception("a turn met an unexpected fault")
+        fault = HaloError(
+            f"Answering met an unexpected fault ({type(problem).__name__}).",
+            code="unexpected",
+            step="Try again; the log has the details.",
+            kind=type(problem).__name__,
+        )
+        answer, error = None, fault.as_dict()
+    with _guard:
+        if running.stopped.is_set():
+            return
+        running.state = "failed" if error else "done"
+    _settle(running, answer, error, time.monotonic() - started)
+
+
+def _stage_of(running: _Turn) -> Any:
+    def show(stage: Stage) -> None:
+        running.stage = stage
+
+    return show
+
+
+def _write_out(running: _Turn, answer: Answer) -> None:
+    running.stage = "writing"
+    running.text = answer.text
+
+
+def _settle(
+    running: _Turn, answer: Answer | None, error: dict[str, Any] | None, seconds: float
+) -> None:
+    """Write the end of a turn into its message."""
+    fields: dict[str, Any] = {
+        "content": answer.text if answer else running.text,
+        "state": running.state,
+        "seconds": round(seconds, 2) or None,
+        "answer": answer.model_dump(mode="json") if answer else None,
+        "error": error,
+    }
+
+    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        for row in rows:
+            if row.get("id") == running.message_id:
+                row |= fields
+                return rows
+        return None  # the conversation was deleted meanwhile
+
+    try:
+        history_file(running.conversation_id, running.workspace).update(change)
+    except HaloError as problem:
+        log.warning("an answer could not be stored: %s", problem)
+        running.state = "failed"
+    finally:
+        running.stage, running.ended_at = "done", time.time()
+        running.lock.release()
+        lock_file = running.workspace.locks / f"turn-{running.message_id}.lock"
+        lock_file.unlink(missing_ok=True)
+
+
+def answer_question(
+    workspace: Workspace,
+    question: str,
+    source_ids: Sequence[str] | None = None,
+    *,
+    on_stage: Any = None,
+) -> Answer:
+    """Answer one question from the answerable sources (None: all), without a conversation.
+
+    Raises EmptyQuestionError, NotFoundError when there are no sources, StorageError.
+    """
+    tell = on_stage or (lambda stage: None)
+    included = [
+        source
+        for source in load_sources(workspace)
+        if source.answerable and (source_ids is None or source.id in source_ids)
+    ]
+    if not included:
+        raise NotFoundError(
+            "There are no sources to answer from.",
+            code="no_sources",
+            step="Add a source, or include one.",
+        )
+    tell("searching")
+    result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
+    tell("reading")
+    return extractive_answer(question, result, _embedder(workspace, result))
+
+
+def _embedder(workspace: Workspace, result: SearchResult) -> Embedder | None:
+    """The embedder the index was made with, where the search could use it."""
+    name = current_name(workspace)
+    if result.mode == "text" or name is None:
+        return None
+    identity = named_table(workspace, name).identity
+    if identity.provider == "local" and not prepared():
+        return None
+    try:
+        return get_embedder(identity)
+    except EmbedderError:
+        return None

@@ -1,0 +1,186 @@
+"""Is everything there that the records name? And what can be mended when it is not.
+
+The index can be rebuilt from originals/ and documents/ alone; so can the list of sources, because
+each document's folder keeps a copy of its record.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from services import embeddings, jobs, sweep
+from services.embeddings import get_embedder
+from services.errors import DamagedFileError, HaloError
+from services.ingestion import reindex_sources, resume_missing_jobs
+from services.jsonfile import dump, write_bytes
+from services.lance import open_table
+from services.models import Source
+from services.settings import cache_dir, embedder_name
+from services.storage import load_sources
+from services.tables import embedder_change
+from services.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: its name, whether it is as it should be, and a sentence."""
+
+    name: str
+    ok: bool
+    says: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "says": self.says}
+
+
+def examine(workspace: Workspace) -> list[Check]:
+    """Look at everything; a fault in one check never hides the others."""
+    checks: list[tuple[str, Callable[[Workspace], tuple[bool, str]]]] = [
+        ("data folder", _folder),
+        ("list of sources", _sources),
+        ("originals", _originals),
+        ("documents", _documents),
+        ("index", _index),
+        ("embedder", _embedder),
+        ("work", _work),
+    ]
+    found = []
+    for name, check in checks:
+        try:
+            ok, says = check(workspace)
+        except HaloError as error:
+            ok, says = False, str(error)
+        found.append(Check(name, ok, says))
+    return found
+
+
+def _folder(workspace: Workspace) -> tuple[bool, str]:
+    probe = workspace.root / ".halo-probe"
+    write_bytes(probe, b"probe")
+    probe.unlink()
+    free = shutil.disk_usage(workspace.root).free
+    enough = free > 500_000_000
+    says = f"{workspace.root} can be written, {free / 1e9:.1f} GB free"
+    return enough, says if enough else f"{says}; that is little"
+
+
+def _sources(workspace: Workspace) -> tuple[bool, str]:
+    sources = load_sources(workspace)
+    notices = workspace.notices()
+    if notices:
+        return False, " ".join(notice.message for notice in notices)
+    bad = [s.name for s in sources if s.status in ("failed", "needs_password", "cancelled")]
+    says = f"{len(sources)} sources"
+    return True, says + (f", {len(bad)} of them not readable" if bad else "")
+
+
+def _originals(workspace: Workspace) -> tuple[bool, str]:
+    named = [s for s in load_sources(workspace) if s.sha256]
+    missing = [s.name for s in named if not workspace.original(s.sha256 or "-").is_file()]
+    return not missing, _missing(missing, f"all {len(named)} there")
+
+
+def _documents(workspace: Workspace) -> tuple[bool, str]:
+    named = [s for s in load_sources(workspace) if s.answerable]
+    missing = [s.name for s in named if not workspace.document(s.id, s.revision or "-").is_file()]
+    return not missing, _missing(missing, f"all {len(named)} there")
+
+
+def _missing(names: list[str], otherwise: str) -> str:
+    if not names:
+        return otherwise
+    return f"{len(names)} missing: {', '.join(names[:5])}. “halo doctor --repair” reads them again."
+
+
+def _short_of_rows(workspace: Workspace) -> list[Source]:
+    """Answerable sources whose passages are not all in the table their record names."""
+    short = []
+    counts: dict[str, dict[str, int]] = {}
+    for source in load_sources(workspace):
+        if not source.answerable:
+            continue
+        name = source.table or ""
+        if name not in counts:
+            table = open_table(workspace.vector_uri, name) if name else None
+            counts[name] = table.revisions() if table else {}
+        if counts[name].get(source.revision or "", 0) != source.chunks:
+            short.append(source)
+    return short
+
+
+def _index(workspace: Workspace) -> tuple[bool, str]:
+    short = _short_of_rows(workspace)
+    total = sum(source.chunks for source in load_sources(workspace) if source.answerable)
+    return not short, _missing([s.name for s in short], f"{total} passages, all there")
+
+
+def _embedder(workspace: Workspace) -> tuple[bool, str]:
+    change = embedder_change(workspace)
+    if change is not None:
+        return False, f"{change.message} “halo reindex” does that."
+    if embedder_name() == "local" and not embeddings.prepared():
+        return True, f"bundled, not converted yet; will be, once, into {cache_dir()}"
+    identity = get_embedder().identity
+    return True, f"{identity.provider}: {identity.model}, {identity.dimension} dimensions"
+
+
+def _work(workspace: Workspace) -> tuple[bool, str]:
+    waiting = jobs.all_jobs(workspace)
+    running = sum(jobs.is_taken(workspace, job.revision) for job in waiting)
+    return True, f"{len(waiting)} jobs, {running} of them running" if waiting else "none waiting"
+
+
+def repair(workspace: Workspace) -> list[str]:
+    """Mend what can be mended; returns a sentence for each thing done.
+
+    Rebuilds a damaged list of sources from the copies of its records, queues sources whose
+    document or passages are gone, and clears leftovers. The queued work is done by the next
+    ``halo add``, ``halo reindex`` or the running workspace.
+    """
+    done = []
+    try:
+        load_sources(workspace)
+    except DamagedFileError:
+        count = _rebuild_sources(workspace)
+        done.append(f"the list of sources was rebuilt from {count} copies of records")
+    broken = {source.id for source in _short_of_rows(workspace)}
+    broken |= {
+        source.id
+        for source in load_sources(workspace)
+        if source.answerable and not workspace.document(source.id, source.revision or "-").is_file()
+    }
+    if broken:
+        reindex_sources(workspace, broken)
+        done.append(f"{len(broken)} sources will be read again")
+    resume_missing_jobs(workspace)
+    taken = sweep.sweep(workspace)
+    if taken:
+        done.append(f"{taken} leftovers were taken away")
+    return done
+
+
+def _rebuild_sources(workspace: Workspace) -> int:
+    """Write sources.json afresh from the record copies in documents/. Returns how many."""
+    rows = []
+    for folder in sorted(workspace.documents.iterdir()):
+        try:
+            row = json.loads((folder / Workspace.RECORD_COPY).read_bytes())
+        except (OSError, ValueError):
+            continue
+        row["status"], row["error"] = "queued", None
+        row["revision"], row["chunks"], row["vectors"] = None, 0, 0
+        if workspace.original(str(row.get("sha256") or "-")).is_file():
+            rows.append(row)
+    aside = workspace.quarantine / f"{time.strftime('%Y%m%dT%H%M%S')}-sources.json.kept"
+    with workspace.sources_file.locked():
+        shutil.copy2(workspace.sources_file.path, aside)
+        write_bytes(workspace.sources_file.path, dump(rows))
+    for notice in workspace.notices():
+        if notice.params.get("file") == "sources.json":
+            workspace.dismiss_notice(notice.id)
+    return len(rows)

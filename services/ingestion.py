@@ -1,0 +1,412 @@
+"""What a user does with sources: add, replace, rename, include, delete, bring back, re-index.
+
+Everything here returns at once. Bytes are on disk and the record is committed when a function
+returns; the work itself is queued in jobs/ and done by ``pipeline``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from services import jobs, trash
+from services.errors import HaloError, NotFoundError, UserInputError
+from services.intake import Added, Incoming, folder_files, shown_name, take_in
+from services.jsonfile import read_json
+from services.models import Document, Job, Source, SourceStatus
+from services.parsers import KINDS, extract_text_from_bytes, sniff
+from services.storage import get_source, load_sources, update_sources
+from services.tables import target_table
+from services.workspace import Workspace
+
+_passwords: dict[str, str] = {}
+"""Passwords by job id, in memory only, each used once."""
+
+
+@dataclass(frozen=True)
+class SourceView:
+    """A source's record with its work as of now: ``done`` of ``total`` read or embedded."""
+
+    source: Source
+    status: SourceStatus
+    done: int = 0
+    total: int = 0
+    unit: str = ""
+
+
+# --- adding ------------------------------------------------------------------------------------
+
+
+def add_files(
+    workspace: Workspace,
+    files: Sequence[Incoming],
+    *,
+    same_name: Literal["keep", "replace", "ask"] = "keep",
+    password: str | None = None,
+    origin: str = "file",
+) -> list[Added]:
+    """Take files in and queue their reading; one commit for all of them.
+
+    The same bytes again are a ``duplicate`` of the source that is there (one that failed or was
+    cancelled is tried again instead). Another file of the same name is kept beside the first,
+    replaces it, or is left waiting for an answer, as ``same_name`` says. A file that cannot be
+    taken in is ``refused`` with its reason and stops none of the others.
+    Raises StorageError and DiskFullError.
+    """
+    taken = [take_in(workspace, file) for file in files]
+    return _record(workspace, taken, same_name, password, origin)
+
+
+def settle_same_name(workspace: Workspace, added: Added, *, replace: bool) -> Added:
+    """Answer the question of an ``Added`` with outcome ``same_name``."""
+    waiting = Added(added.name, added.size, "queued", sha256=added.sha256)
+    return _record(workspace, [waiting], "replace" if replace else "keep", None, "file")[0]
+
+
+def add_text(workspace: Workspace, title: str, body: str, *, origin: str = "text") -> Added:
+    """Add pasted text as a source. Raises UserInputError when there is none."""
+    if not body.strip():
+        raise UserInputError("There is no text to add.", code="empty_text", step="Paste some text.")
+    first = next(line for line in body.splitlines() if line.strip())
+    name = shown_name(title.strip() or first.strip("# ").strip()[:80])
+    data = body.encode("utf-8", "replace")
+    return add_files(workspace, [Incoming(name, data)], origin=origin)[0]
+
+
+def _record(
+    workspace: Workspace,
+    taken: list[Added],
+    same_name: Literal["keep", "replace", "ask"],
+    password: str | None,
+    origin: str,
+) -> list[Added]:
+    """Give each taken file its record and job: records first, in one commit, then jobs, so that a
+    deleted source never comes back through its job."""
+    results: list[Added] = []
+    queued: list[Job] = []
+
+    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        results.clear()
+        queued.clear()
+        fresh = []
+        for item in taken:
+            if item.outcome == "refused":
+                if item.size == 0 and (item.error or {}).get("code") != "empty_file":
+                    results.append(item)  # there was never a file
+                    continue
+                row = _failed_row(item, origin)
+                same = _same_failure(rows + fresh, item)
+                if same is None:
+                    fresh.append(row)
+                else:
+                    row = same
+                results.append(replace(item, source_id=row["id"]))
+                continue
+            known = next((r for r in rows + fresh if r.get("sha256") == item.sha256), None)
+            twin = next((r for r in rows + fresh if _same_name(r, item)), None)
+            if known is not None and known["status"] not in (
+                "failed",
+                "cancelled",
+                "needs_password",
+            ):
+                results.append(replace(item, outcome="duplicate", source_id=known["id"]))
+            elif known is not None or (twin is not None and same_name == "replace"):
+                row = known or twin
+                assert row is not None
+                if row.get("revision"):
+                    job = Job(source_id=row["id"], fields=_file_fields(item))
+                else:
+                    row |= _file_fields(item) | {"status": "queued", "error": None}
+                    job = Job(source_id=row["id"])
+                queued.append(job)
+                results.append(replace(item, source_id=row["id"]))
+            elif twin is not None and same_name == "ask":
+                results.append(replace(item, outcome="same_name", source_id=twin["id"]))
+            else:
+                source = Source(name=item.name, origin=origin).model_copy(update=_file_fields(item))
+                fresh.append(source.model_dump(mode="json"))
+                queued.append(Job(source_id=source.id))
+                results.append(replace(item, source_id=source.id))
+        return fresh[::-1] + rows if fresh or queued else None
+
+    workspace.sources_file.update(change)
+    for job in queued:
+        if password is not None:
+            _passwords[job.id] = password
+        jobs.put(workspace, job)
+    return results
+
+
+def _same_name(row: dict[str, Any], item: Added) -> bool:
+    return bool(row["name"] == item.name and row.get("sha256") and row.get("status") != "failed")
+
+
+def _file_fields(item: Added) -> dict[str, Any]:
+    return {"sha256": item.sha256, "size": item.size, "file_name": item.name}
+
+
+def _failed_row(item: Added, origin: str) -> dict[str, Any]:
+    failed = Source(
+        name=item.name, size=item.size, status="failed", error=item.error, origin=origin
+    )
+    return failed.model_dump(mode="json")
+
+
+def _same_failure(rows: list[dict[str, Any]], item: Added) -> dict[str, Any] | None:
+    """The record of the same file refused before: it is updated, not doubled."""
+    for row in rows:
+        if row.get("status") == "failed" and row["name"] == item.name and not row.get("sha256"):
+            row["error"] = item.error
+            return row
+    return None
+
+
+# --- looking -----------------------------------------------------------------------------------
+
+
+def list_sources(workspace: Workspace) -> list[SourceView]:
+    """All sources, newest first, with their live progress, also of other processes' work."""
+    by_source = {job.source_id: job for job in jobs.all_jobs(workspace)}
+    return [_view(source, by_source.get(source.id)) for source in load_sources(workspace)]
+
+
+def _view(source: Source, job: Job | None) -> SourceView:
+    if source.status == "text_ready":
+        done = job.done if job and job.state == "embedding" else source.vectors
+        return SourceView(source, "text_ready", done, source.chunks, "passage")
+    if job is None or job.state in ("queued", "waiting"):
+        return SourceView(source, source.status)
+    unit = "passage" if job.state == "embedding" else _unit_of(source)
+    status: SourceStatus = source.status if source.answerable else "reading"
+    return SourceView(source, status, job.done, job.total, unit)
+
+
+def _unit_of(source: Source) -> str:
+    return {"xlsx": "sheet", "pptx": "slide", "pdf": "page"}.get(source.kind, "page")
+
+
+def load_document(workspace: Workspace, source_id: str, revision: str | None = None) -> Document:
+    """The parsed document of a source, its committed revision unless another is named.
+
+    Raises NotFoundError when the source or its text is not there.
+    """
+    wanted = revision or get_source(source_id, workspace).revision
+    if not wanted or not wanted.isalnum() or not source_id.isalnum():
+        raise NotFoundError(
+            "The text of this source is not there yet.", code="no_document", id=source_id
+        )
+    try:
+        content = read_json(workspace.document(source_id, wanted))
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            "The text of this source is not there any more.", code="no_document", id=source_id
+        ) from error
+    return Document.model_validate(content)
+
+
+def original_path(workspace: Workspace, source_id: str) -> Path:
+    """Where the original bytes of a source lie. Raises NotFoundError."""
+    source = get_source(source_id, workspace)
+    path = workspace.original(source.sha256 or "-")
+    if not path.is_file():
+        raise NotFoundError("The original file is not there.", code="no_original", id=source_id)
+    return path
+
+
+# --- changing ------------------------------------------------------------------------------------
+
+
+def rename_source(workspace: Workspace, source_id: str, name: str) -> None:
+    """Change the name that is shown. Raises NotFoundError, UserInputError."""
+    clean = " ".join(shown_name(name.replace("/", "∕")).split())
+    if not name.strip():
+        raise UserInputError("The name is empty.", code="empty_name", step="Type a name.")
+    if not update_sources({source_id: {"name": clean}}, workspace):
+        get_source(source_id, workspace)
+
+
+def set_selected(workspace: Workspace, ids: Iterable[str], selected: bool) -> None:
+    """Include sources in questions, or leave them out."""
+    update_sources({source_id: {"selected": selected} for source_id in ids}, workspace)
+
+
+def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
+    """Delete sources; returns what ``restore_sources`` brings them back with for seven days.
+
+    Raises NotFoundError when none of them is there.
+    """
+    wanted = set(ids)
+    taken: list[dict[str, Any]] = []
+    entry = ""
+
+    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        nonlocal entry
+        taken[:] = [row for row in rows if row.get("id") in wanted]
+        if not taken:
+            return None
+        entry = trash.put(workspace, "sources", taken)
+        return [row for row in rows if row.get("id") not in wanted]
+
+    workspace.sources_file.update(change)
+    if not taken:
+        raise NotFoundError("There is no such source.", code="no_such_source")
+    for job in jobs.all_jobs(workspace):
+        if job.source_id in wanted:
+            jobs.remove(workspace, job.id)
+    return entry
+
+
+def restore_sources(workspace: Workspace, trash_id: str) -> list[str]:
+    """Bring deleted sources back as they were. Raises NotFoundError when it is too late."""
+    rows = trash.get(workspace, trash_id, "sources")
+    from_trash = [row | _as_restored(row) for row in rows]
+
+    def change(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        there = {row.get("id") for row in stored}
+        return [row for row in from_trash if row["id"] not in there] + stored
+
+    workspace.sources_file.update(change)
+    trash.remove(workspace, trash_id)
+    resume_missing_jobs(workspace)
+    return [row["id"] for row in rows]
+
+
+def _as_restored(row: dict[str, Any]) -> dict[str, Any]:
+    unfinished = not row.get("revision") and row.get("status") in ("queued", "reading")
+    return {"status": "queued"} if unfinished else {}
+
+
+def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> list[str]:
+    """Read sources again from their stored originals (None: all) under new revisions; the old
+    ones answer until the new are whole. Returns the ids queued.
+
+    When the settings name another embedder than the index has, all sources move to a new index
+    together: name none.
+    """
+    sources = load_sources(workspace)
+    wanted = None if ids is None else set(ids)
+    chosen = [s for s in sources if (wanted is None or s.id in wanted) and s.sha256]
+    if wanted is not None and not chosen:
+        raise NotFoundError("There is no such source.", code="no_such_source")
+    target = target_table(workspace) if wanted is None else ""
+    busy = {job.source_id: job for job in jobs.all_jobs(workspace)}
+    for source in chosen:
+        moving = bool(target) and source.answerable and source.table != target
+        if source.id in busy and not moving:
+            continue
+        if source.id in busy:
+            jobs.remove(workspace, busy[source.id].id)
+        if not source.answerable:
+            update_sources({source.id: {"status": "queued", "error": None}}, workspace)
+        jobs.put(workspace, Job(source_id=source.id, table=target if moving else "", moving=moving))
+    return [source.id for source in chosen]
+
+
+def retry_source(workspace: Workspace, source_id: str, password: str | None = None) -> None:
+    """Try a failed, cancelled or locked source again; the password is used once, never stored."""
+    source = get_source(source_id, workspace)
+    if not source.sha256:
+        raise NotFoundError(
+            "The file itself was not kept.", code="no_original", step="Add it again."
+        )
+    fields: dict[str, Any] = {"error": None}
+    if not source.answerable:
+        fields["status"] = "queued"
+    update_sources({source_id: fields}, workspace)
+    if any(job.source_id == source_id for job in jobs.all_jobs(workspace)):
+        return
+    job = Job(source_id=source_id)
+    if source.status == "text_ready" and source.revision:
+        job.revision = source.revision
+    if password is not None:
+        _passwords[job.id] = password
+    jobs.put(workspace, job)
+
+
+def take_password(job_id: str) -> str | None:
+    """The password given with a job, once."""
+    return _passwords.pop(job_id, None)
+
+
+def cancel_source(workspace: Workspace, source_id: str) -> None:
+    """Stop the work on a source. What is committed stays; a source without text is cancelled."""
+    for job in jobs.all_jobs(workspace):
+        if job.source_id == source_id:
+            jobs.request_cancel(workspace, job.id)
+            if not jobs.is_taken(workspace, job.revision):
+                end_cancelled(workspace, job)
+
+
+def end_cancelled(workspace: Workspace, job: Job) -> None:
+    """Record that a job was cancelled and forget it."""
+    try:
+        source = get_source(job.source_id, workspace)
+    except NotFoundError:
+        pass
+    else:
+        if source.revision is None:
+            update_sources({source.id: {"status": "cancelled", "error": None}}, workspace)
+        elif source.revision == job.revision:
+            stopped = HaloError(
+                "The making of vectors was stopped.", code="vectors_stopped", step="Try again."
+            )
+            update_sources({source.id: {"error": stopped.as_dict()}}, workspace)
+    jobs.remove(workspace, job.id)
+
+
+def resume_missing_jobs(workspace: Workspace) -> None:
+    """Give every unfinished source without a job a new one: its process died in between."""
+    with_job = {job.source_id for job in jobs.all_jobs(workspace)}
+    for source in load_sources(workspace):
+        unfinished = source.status in ("queued", "reading") or (
+            source.status == "text_ready" and source.error is None
+        )
+        if unfinished and source.id not in with_job and source.sha256:
+            job = Job(source_id=source.id)
+            if source.revision:
+                job.revision = source.revision
+            jobs.put(workspace, job)
+
+
+# --- names of the reference system ----------------------------------------------------------------
+
+
+def infer_type_label(filename: str, data: bytes | None = None) -> str:
+    """The label of a file's kind, from its bytes where given, else from its name; else "Doc"."""
+    if data:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            try:
+                return KINDS[sniff(Path(file.name), filename)].type_label
+            except UserInputError:
+                return "Doc"
+    suffix = Path(filename).suffix.lower()
+    return next((k.type_label for k in KINDS.values() if suffix in k.extensions), "Doc")
+
+
+def extract_document_payload(filename: str, data: bytes) -> dict[str, str]:
+    """``{title, type_label, body}`` of a file. Raises ValueError when it cannot be read."""
+    try:
+        body = extract_text_from_bytes(filename, data)
+    except UserInputError as error:
+        raise ValueError(str(error)) from error
+    return {"title": filename, "type_label": infer_type_label(filename, data), "body": body}
+
+
+def load_directory_documents(directory: str | Path) -> list[dict[str, str]]:
+    """``{title, type_label, body, source_path}`` of each readable file below a folder.
+
+    Raises ValueError when there is none.
+    """
+    try:
+        paths = folder_files(str(directory))
+    except UserInputError as error:
+        raise ValueError(str(error)) from error
+    return [
+        extract_document_payload(path.name, path.read_bytes()) | {"source_path": str(path)}
+        for path in paths
+    ]

@@ -1,0 +1,140 @@
+"""Work that is queued or running, one small file each in jobs/.
+
+A job is taken by holding the OS lock of its revision; the lock dies with its process, so work of a
+killed process is free for the next one. Job files are hints for resuming and for showing progress:
+what counts is the source's record, and a job whose record is gone is nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from services import jsonfile
+from services.models import Job, JobState
+from services.workspace import Workspace
+
+_seen: dict[Path, tuple[tuple[int, int], Job]] = {}
+_guard = threading.Lock()
+
+
+def _path(workspace: Workspace, job_id: str) -> Path:
+    return workspace.jobs / f"{job_id}.json"
+
+
+def put(workspace: Workspace, job: Job, *, durable: bool = True) -> None:
+    """Write a job file; ``durable=False`` spares the disk where only progress is at stake."""
+    path = _path(workspace, job.id)
+    data = jsonfile.dump(job.model_dump(mode="json"), indent=None)
+    if durable:
+        jsonfile.write_bytes(path, data)
+        return
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):  # only the progress shown elsewhere is lost
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+
+
+def get(workspace: Workspace, job_id: str) -> Job | None:
+    """The job as last written, None when it ended."""
+    return _read(_path(workspace, job_id))
+
+
+def remove(workspace: Workspace, job_id: str) -> None:
+    """Forget a job; its result is committed or no longer wanted."""
+    path = _path(workspace, job_id)
+    path.unlink(missing_ok=True)
+    path.with_suffix(".cancel").unlink(missing_ok=True)
+
+
+def request_cancel(workspace: Workspace, job_id: str) -> None:
+    """Ask whoever works on a job, in any process, to stop."""
+    _path(workspace, job_id).with_suffix(".cancel").touch()
+
+
+def is_cancelled(workspace: Workspace, job_id: str) -> bool:
+    """True when a job was cancelled or its source deleted."""
+    path = _path(workspace, job_id)
+    return path.with_suffix(".cancel").exists() or not path.exists()
+
+
+def all_jobs(workspace: Workspace) -> list[Job]:
+    """Every job, oldest first. Unchanged files answer from memory."""
+    try:
+        with os.scandir(workspace.jobs) as entries:
+            paths = [Path(entry.path) for entry in entries if entry.name.endswith(".json")]
+    except FileNotFoundError:
+        return []
+    found = [job for job in map(_read, paths) if job]
+    return sorted(found, key=lambda job: (job.created_at, job.id))
+
+
+def _read(path: Path) -> Job | None:
+    """A job file's content; a damaged one is dropped, its source still says what is to be done."""
+    try:
+        stat = path.stat()
+        stamp = (stat.st_ino, stat.st_mtime_ns)
+        with _guard:
+            known = _seen.get(path)
+        if known and known[0] == stamp:
+            return known[1].model_copy()
+        job = Job.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        with _guard:
+            _seen.pop(path, None)
+        return None
+    except ValueError:
+        path.unlink(missing_ok=True)
+        return None
+    with _guard:
+        _seen[path] = (stamp, job)
+    return job.model_copy()
+
+
+def take(workspace: Workspace, job: Job) -> FileLock | None:
+    """Take a job: its revision's lock, or None when somebody has it or it ended meanwhile."""
+    lock = workspace.lock_handle(job.revision)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return None
+    if get(workspace, job.id) is None:
+        lock.release()
+        return None
+    return lock
+
+
+def is_taken(workspace: Workspace, revision: str) -> bool:
+    """True while some process works on this revision."""
+    if not (workspace.locks / f"{revision}.lock").exists():
+        return False
+    with workspace.lock(revision, wait=False) as free:
+        return not free
+
+
+def release(workspace: Workspace, lock: FileLock, *, ended: bool) -> None:
+    """Give a revision's lock back; the file goes when the job ended, for its id never returns."""
+    if ended:
+        Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()
+
+
+class Progress:
+    """Writes a job's progress at most twice a second."""
+
+    def __init__(self, workspace: Workspace, job: Job) -> None:
+        self._workspace, self._job, self._last = workspace, job, 0.0
+
+    def __call__(self, state: JobState, done: int, total: int) -> None:
+        changed = state != self._job.state
+        self._job.state, self._job.done, self._job.total = state, done, total
+        if changed or time.monotonic() - self._last > 0.5:
+            self._last = time.monotonic()
+            if _path(self._workspace, self._job.id).exists():
+                put(self._workspace, self._job, durable=False)

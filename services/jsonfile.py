@@ -1,0 +1,238 @@
+"""JSON files that survive anything: atomic replace under a lock, last good copies, quarantine.
+
+Writing: temporary file in the same folder, fsync, ``os.replace``, fsync of the folder, all under an
+inter-process lock. Before each replace the version that was just read (and so is known to parse)
+is kept as ``.bak1``; three such copies are kept. A file that does not parse is moved to the
+``quarantine`` folder and the newest copy that parses takes its place; nothing is ever answered with
+"empty" because it could not be read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from services.errors import DamagedFileError, StorageError, from_os_error
+
+COPIES = 3
+_RETRIES = 20  # a held file (virus scanner, OneDrive) is let go within a second or two
+_parsed: dict[Path, tuple[tuple[int, int, int], Any]] = {}
+_parsed_lock = threading.Lock()
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make renames in ``folder`` durable; does nothing where folders cannot be opened (Windows)."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _while_held(action: Callable[[], None]) -> None:
+    """Run ``action``, again while another program holds the file (Windows, synced folders)."""
+    for attempt in range(_RETRIES):
+        try:
+            return action()
+        except PermissionError:
+            if os.name != "nt" or attempt == _RETRIES - 1:
+                raise
+            time.sleep(0.1)
+
+
+def replace_file(temporary: Path, target: Path) -> None:
+    """Rename ``temporary`` over ``target`` and make it durable."""
+    _while_held(lambda: os.replace(temporary, target))
+    fsync_folder(target.parent)
+
+
+def write_bytes(target: Path, data: bytes) -> None:
+    """Write ``data`` to ``target`` atomically and durably. Raises StorageError or DiskFullError."""
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        replace_file(temporary, target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise from_os_error(error, f"writing {target.name}") from error
+
+
+def dump(value: Any, *, indent: int | None = 2) -> bytes:
+    """``value`` as UTF-8 JSON, non-ASCII kept; lone surrogates become the replacement character."""
+    separators = (",", ": ") if indent else (",", ":")
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    return (text + "\n").encode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class JsonFile:
+    """One JSON file of a known top-level type, shared between threads and processes.
+
+    Args:
+        path: the file.
+        empty: the value of a file that was never written; its type is the only one accepted.
+        locks: folder for the lock file.
+        quarantine: folder that damaged files are moved to.
+    """
+
+    path: Path
+    empty: Any
+    locks: Path
+    quarantine: Path
+    _guard: FileLock = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        name = f"{self.path.parent.name}-{self.path.name}.lock"
+        object.__setattr__(self, "_guard", FileLock(self.locks / name, is_singleton=True))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the inter-process lock; may be nested in one thread."""
+        try:
+            self.locks.mkdir(parents=True, exist_ok=True)
+            self._guard.acquire()
+        except OSError as error:
+            raise from_os_error(error, f"locking {self.path.name}") from error
+        try:
+            yield
+        finally:
+            self._guard.release()
+
+    def read(self) -> Any:
+        """The current value. Treat it as immutable: unchanged files answer from memory.
+
+        Raises DamagedFileError when the file does not parse and no good copy is left.
+        """
+        try:
+            stat = self.path.stat()
+        except FileNotFoundError:
+            return self._recover() if self._copies() else self.empty
+        except OSError as error:
+            raise from_os_error(error, f"reading {self.path.name}") from error
+        stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        with _parsed_lock:
+            known = _parsed.get(self.path)
+        if known and known[0] == stamp:
+            return known[1]
+        value = self._parse(self.path)
+        if value is None:
+            return self._recover()
+        with _parsed_lock:
+            _parsed[self.path] = (stamp, value)
+        return value
+
+    def update(self, change: Callable[[Any], Any]) -> Any:
+        """Read, change and replace under the lock; returns the new value.
+
+        ``change`` gets a private copy and returns what to store, or None to leave the file alone.
+        """
+        with self.locked():
+            before = self.read()
+            after = change(_copy(before))
+            if after is None:
+                return before
+            self._keep_copy()
+            write_bytes(self.path, dump(after))
+        return after
+
+    def _parse(self, path: Path) -> Any | None:
+        try:
+            value = json.loads(path.read_bytes().decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            return None
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise from_os_error(error, f"reading {path.name}") from error
+        return value if isinstance(value, type(self.empty)) else None
+
+    def _copies(self) -> list[Path]:
+        names = (self.path.with_name(f"{self.path.name}.bak{n}") for n in range(1, COPIES + 1))
+        return [path for path in names if path.exists()]
+
+    def _keep_copy(self) -> None:
+        """Turn the current file, which was just read, into .bak1 by a second name for its bytes."""
+        if not self.path.exists():
+            return
+        try:
+            for n in range(COPIES, 1, -1):
+                older = self.path.with_name(f"{self.path.name}.bak{n - 1}")
+                if older.exists():
+                    os.replace(older, self.path.with_name(f"{self.path.name}.bak{n}"))
+            copy = self.path.with_name(f"{self.path.name}.bak1")
+            try:
+                os.link(self.path, copy)
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    raise
+                shutil.copy2(self.path, copy)  # file systems without hard links
+        except OSError as error:
+            raise from_os_error(error, f"keeping a copy of {self.path.name}") from error
+
+    def _recover(self) -> Any:
+        """Move a damaged or vanished file aside and let the newest good copy take its place."""
+        with self.locked():
+            if self.path.exists():
+                value = self._parse(self.path)
+                if value is not None:  # another process was quicker
+                    return value
+            copies = [(copy, self._parse(copy)) for copy in self._copies()]
+            good = next(((copy, value) for copy, value in copies if value is not None), None)
+            self.quarantine.mkdir(parents=True, exist_ok=True)
+            aside = self.quarantine / f"{time.strftime('%Y%m%dT%H%M%S')}-{self.path.name}"
+            if self.path.exists():
+                shutil.copy2(self.path, aside)
+            else:
+                aside.with_name(aside.name + ".missing").touch()
+            if good is None:
+                raise DamagedFileError(
+                    f"The file {self.path.name} is damaged and no earlier copy of it is readable.",
+                    step="A copy lies in the folder “quarantine”. Run “halo doctor --repair” to "
+                    "rebuild what can be rebuilt.",
+                    file=self.path.name,
+                )
+            write_bytes(self.path, good[0].read_bytes())
+            return good[1]
+
+
+def _copy(value: Any) -> Any:
+    """A deep copy of JSON data; several times faster than copy.deepcopy."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file that is written once and never changed. Raises StorageError."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise from_os_error(error, f"reading {path.name}") from error
+    except ValueError as error:
+        raise StorageError(
+            f"The file {path.name} is damaged.",
+            step="Re-index the source to write it afresh.",
+            file=path.name,
+        ) from error

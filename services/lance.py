@@ -1,0 +1,413 @@
+"""The LanceDB table: flat rows, one a passage, found by text at once and by vector later.
+
+A row belongs to a ``revision`` of a source. Which revisions count is not written here but in
+sources.json (the one commit point); this module only adds, fills, searches and removes.
+The table's schema metadata says which embedder its vectors came from.
+
+Measured on LanceDB 0.40 (docs/benchmarks.md): a nullable vector column is skipped by vector search;
+``merge_insert`` of (chunk_id, vector) keeps rows in the text index while an update of whole rows
+drops them; fresh rows are found at once but slow the text search down by 45 ms per 1,000, hence
+``refresh`` after some hundred; a handle sees other processes' writes only with a read consistency
+interval of zero.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from services.embeddings import Identity
+from services.errors import StorageError
+from services.models import Chunk
+
+if TYPE_CHECKING:
+    from lancedb.table import Table
+
+Vectors = npt.NDArray[np.float32]
+
+FIRST_TABLE = "sources"
+EXACT_SCAN_ROWS = 20_000
+"""Up to this many rows vectors are compared one by one (24 ms); above, an IVF_RQ index pays."""
+REFRESH_ROWS = 500
+"""So many rows outside the text index are tolerated before it is extended."""
+COMPACT_FRAGMENTS = 64
+"""So many small fragments are tolerated before they are rewritten into few."""
+_KEEP_VERSIONS = dt.timedelta(minutes=10)
+_IDENTITY = b"halo.embedder"
+
+_RETURNED = [
+    "chunk_id",
+    "source_id",
+    "revision",
+    "text",
+    "chunk_index",
+    "headings",
+    "page_start",
+    "page_end",
+    "sheet",
+    "slide",
+    "char_start",
+    "char_end",
+    "block_ids",
+    "piece_starts",
+    "piece_chars",
+    "piece_pages",
+    "piece_labels",
+]
+
+
+def import_lancedb() -> Any:
+    """The lancedb module, imported without building a REST client's validators.
+
+    lancedb imports the client of a remote catalogue HALO never calls; its 375 ``validate_call``
+    decorators cost 2 s of a cold start. They are replaced by nothing while it is imported.
+    """
+    import sys
+
+    if "lancedb" not in sys.modules:
+        with _import_lock:
+            import pydantic
+
+            real = pydantic.validate_call
+            pydantic.validate_call = lambda function=None, **_: function or (lambda f: f)  # type: ignore[assignment]
+            try:
+                import lance_namespace_urllib3_client  # noqa: F401
+            finally:
+                pydantic.validate_call = real
+    import lancedb
+
+    return lancedb
+
+
+_import_lock = threading.Lock()
+_connections: dict[str, Any] = {}
+_tables: dict[tuple[str, str], VectorTable] = {}
+_guard = threading.RLock()
+_pair = ThreadPoolExecutor(2, thread_name_prefix="halo-search")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A found passage: its chunk, where it belongs, and what the search measured."""
+
+    chunk_id: str
+    source_id: str
+    revision: str
+    chunk: Chunk
+    measure: float
+    """Cosine similarity (vector search) or BM25 score (text search); higher is better."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which revisions to look in: all, only some, or all but some. Ids are our own hex ids."""
+
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str | None:
+        if self.only is not None:
+            return f"revision IN ({_quoted(self.only)})"
+        return f"revision NOT IN ({_quoted(self.but)})" if self.but else None
+
+
+def _quoted(ids: Iterable[str]) -> str:
+    ids = list(ids)
+    assert ids and all(item.isalnum() for item in ids), "only own ids may enter a filter"
+    return ", ".join(f"'{item}'" for item in ids)
+
+
+def connect(uri: str) -> Any:
+    """The process's one connection to ``uri``. Raises StorageError when it cannot be opened."""
+    with _guard:
+        if uri not in _connections:
+            try:
+                _connections[uri] = import_lancedb().connect(
+                    uri, read_consistency_interval=dt.timedelta(0)
+                )
+            except (OSError, ValueError, RuntimeError) as error:
+                raise _storage_error(error, "opening the index") from error
+        return _connections[uri]
+
+
+def _storage_error(error: Exception, doing: str) -> StorageError:
+    if "No space left" in str(error) or "StorageFull" in str(error):
+        from services.errors import DiskFullError
+
+        return DiskFullError(
+            f"The disk is full, so HALO could not finish {doing}.",
+            step="Nothing that was saved is lost. Free some space and try again.",
+            doing=doing,
+        )
+    return StorageError(
+        f"HALO could not finish {doing}: {str(error).splitlines()[0][:200]}",
+        code="index",
+        step="Run “halo doctor”; the index can be rebuilt from the stored sources.",
+        doing=doing,
+    )
+
+
+def _schema(identity: Identity) -> Any:
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int32()
+    fields = [
+        pa.field("chunk_id", text, nullable=False),
+        pa.field("source_id", text, nullable=False),
+        pa.field("revision", text, nullable=False),
+        pa.field("text", text, nullable=False),
+        pa.field("search_text", text, nullable=False),
+        pa.field("vector", pa.list_(pa.float32(), identity.dimension)),
+        pa.field("chunk_index", number),
+        pa.field("title", text),
+        pa.field("type_label", text),
+        pa.field("headings", pa.list_(text)),
+        pa.field("page_start", number),
+        pa.field("page_end", number),
+        pa.field("sheet", text),
+        pa.field("slide", number),
+        pa.field("char_start", number),
+        pa.field("char_end", number),
+        pa.field("block_ids", pa.list_(text)),
+        pa.field("piece_starts", pa.list_(number)),
+        pa.field("piece_chars", pa.list_(number)),
+        pa.field("piece_pages", pa.list_(number)),
+        pa.field("piece_labels", pa.list_(text)),
+    ]
+    return pa.schema(fields, metadata={_IDENTITY: identity.to_json().encode()})
+
+
+def open_table(uri: str, name: str, identity: Identity | None = None) -> VectorTable | None:
+    """The shared handle of a table; made for ``identity`` if it is not there and one is given."""
+    with _guard:
+        key = (uri, name)
+        if key in _tables:
+            return _tables[key]
+        connection = connect(uri)
+        try:
+            if name in connection.list_tables().tables:
+                table = connection.open_table(name)
+            elif identity is None:
+                return None
+            else:
+                table = connection.create_table(name, schema=_schema(identity), exist_ok=True)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise _storage_error(error, "opening the index") from error
+        _tables[key] = VectorTable(table)
+        return _tables[key]
+
+
+def drop_table(uri: str, name: str) -> None:
+    """Remove a table that no source row names any more."""
+    with _guard:
+        _tables.pop((uri, name), None)
+        connection = connect(uri)
+        if name in connection.list_tables().tables:
+            connection.drop_table(name)
+
+
+def forget(uri: str) -> None:
+    """Drop the handles of a place, before its folder is moved away."""
+    with _guard:
+        _connections.pop(uri, None)
+        for key in [key for key in _tables if key[0] == uri]:
+            del _tables[key]
+
+
+class VectorTable:
+    """One table. Writers are serialised within the process; LanceDB settles races between
+    processes by trying again."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._write = threading.Lock()
+        metadata = table.schema.metadata or {}
+        if _IDENTITY not in metadata:
+            raise StorageError(
+                "The index does not say which embedder made it.",
+                code="index",
+                step="Run “halo reindex” to build it afresh.",
+            )
+        self.identity = Identity.from_json(metadata[_IDENTITY].decode())
+
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Append rows without vectors. Raises StorageError or DiskFullError."""
+        import pyarrow as pa
+
+        with self._write:
+            schema = self._table.schema
+            data = pa.Table.from_pylist(list(rows), schema=schema)
+            self._attempt(lambda: self._table.add(data), "adding passages to the index")
+            self._ensure_indexes()
+
+    def fill(self, chunk_ids: Sequence[str], vectors: Vectors) -> None:
+        """Store the vectors of rows that are there; every vector was checked by the embedder."""
+        import pyarrow as pa
+
+        flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+        size = self.identity.dimension
+        data = pa.table(
+            {
+                "chunk_id": pa.array(list(chunk_ids)),
+                "vector": pa.FixedSizeListArray.from_arrays(flat, size),
+            }
+        )
+        with self._write:
+            self._attempt(
+                lambda: (
+                    self._table.merge_insert("chunk_id").when_matched_update_all().execute(data)
+                ),
+                "adding vectors to the index",
+            )
+
+    def delete(self, revisions: Iterable[str]) -> None:
+        """Remove all rows of these revisions."""
+        ids = list(revisions)
+        with self._write:
+            for at in range(0, len(ids), 500):
+                where = f"revision IN ({_quoted(ids[at : at + 500])})"
+                self._attempt(lambda w=where: self._table.delete(w), "removing passages")  # type: ignore[misc]
+
+    def revisions(self) -> dict[str, int]:
+        """How many rows each revision has."""
+        column = self._table.search().select(["revision"]).to_arrow()["revision"]
+        return {item["values"]: item["counts"] for item in column.value_counts().to_pylist()}
+
+    def pending(self, revision: str) -> list[tuple[str, str, list[str], str]]:
+        """Rows of a revision that have no vector: (chunk id, title, headings, text) in order."""
+        rows = (
+            self._table.search()
+            .where(f"revision = {_quoted([revision])} AND vector IS NULL")
+            .select(["chunk_id", "title", "headings", "text", "chunk_index"])
+            .to_list()
+        )
+        rows.sort(key=lambda row: row["chunk_index"])
+        return [(r["chunk_id"], r["title"] or "", r["headings"] or [], r["text"]) for r in rows]
+
+    def search_text(self, words: str, k: int, scope: Scope, *, phrase: bool = False) -> list[Row]:
+        """The best ``k`` rows by BM25; ``words`` is data, whatever characters it holds."""
+        from lancedb.query import MatchQuery, PhraseQuery
+
+        query = PhraseQuery(words, "search_text") if phrase else MatchQuery(words, "search_text")
+        found = self._table.search(query, query_type="fts").select([*_RETURNED, "_score"])
+        return [_row(item, float(item["_score"])) for item in self._run(found, k, scope)]
+
+    def search_vector(self, vector: Vectors, k: int, scope: Scope) -> list[Row]:
+        """The best ``k`` rows by cosine similarity; rows without a vector are not found."""
+        found = (
+            self._table.search(vector, vector_column_name="vector")
+            .distance_type("cosine")
+            .select([*_RETURNED, "_distance"])
+        )
+        if scope.only is not None and len(scope.only) <= 50:
+            found = found.bypass_vector_index()
+        return [_row(item, 1.0 - float(item["_distance"])) for item in self._run(found, k, scope)]
+
+    def search_both(
+        self, words: str, vector: Vectors, k: int, scope: Scope
+    ) -> tuple[list[Row], list[Row]]:
+        """Text and vector search side by side: (text rows, vector rows)."""
+        by_text = _pair.submit(self.search_text, words, k, scope)
+        by_vector = _pair.submit(self.search_vector, vector, k, scope)
+        return by_text.result(), by_vector.result()
+
+    def count(self) -> int:
+        """All rows, committed or not."""
+        return int(self._table.count_rows())
+
+    def refresh(self) -> None:
+        """Extend the indexes when enough rows lie outside them; compact many small fragments."""
+        with self._write:
+            self._ensure_indexes()
+            stats = self._table.stats()
+            fragments = int(stats["fragment_stats"]["num_small_fragments"])
+            unindexed = self._unindexed()
+            if fragments >= COMPACT_FRAGMENTS or unindexed >= REFRESH_ROWS:
+                self._attempt(
+                    lambda: self._table.optimize(cleanup_older_than=_KEEP_VERSIONS),
+                    "tidying the index",
+                )
+
+    def _unindexed(self) -> int:
+        for index in self._table.list_indices():
+            if index.columns == ["search_text"]:
+                stats = self._table.index_stats(index.name)
+                return int(stats.num_unindexed_rows) if stats else 0
+        return 0
+
+    def _ensure_indexes(self) -> None:
+        from lancedb.index import FTS, BTree, IvfRq
+
+        have = {tuple(index.columns) for index in self._table.list_indices()}
+        if ("search_text",) not in have:
+            fts = FTS(
+                base_tokenizer="icu/split",
+                language="English",
+                stem=True,
+                remove_stop_words=False,
+                ascii_folding=True,
+                with_position=True,
+                max_token_length=100,
+            )
+            self._attempt(
+                lambda: self._table.create_index("search_text", config=fts), "building the index"
+            )
+        for column in ("revision", "chunk_id"):
+            if (column,) not in have:
+                self._attempt(
+                    lambda c=column: self._table.create_index(c, config=BTree()),  # type: ignore[misc]
+                    "building the index",
+                )
+        if ("vector",) not in have and self.count() > EXACT_SCAN_ROWS:
+            self._attempt(
+                lambda: self._table.create_index("vector", config=IvfRq(distance_type="cosine")),
+                "building the index",
+            )
+
+    def _run(self, query: Any, k: int, scope: Scope) -> list[dict[str, Any]]:
+        if scope.where:
+            query = query.where(scope.where, prefilter=True)
+        try:
+            return list(query.limit(k).to_list())
+        except (OSError, ValueError, RuntimeError) as error:
+            raise _storage_error(error, "searching the index") from error
+
+    def _attempt(self, action: Any, doing: str) -> None:
+        """Run a write, again when another process's commit came in between."""
+        for attempt in range(5):
+            try:
+                action()
+                return
+            except (OSError, ValueError, RuntimeError) as error:
+                conflict = "conflict" in str(error).lower()
+                if not conflict or attempt == 4:
+                    raise _storage_error(error, doing) from error
+                self._table.checkout_latest()
+
+
+def _row(item: dict[str, Any], measure: float) -> Row:
+    chunk = Chunk(
+        index=item["chunk_index"],
+        text=item["text"],
+        headings=item["headings"] or [],
+        page_start=item["page_start"],
+        page_end=item["page_end"],
+        sheet=item["sheet"],
+        slide=item["slide"],
+        char_start=item["char_start"],
+        char_end=item["char_end"],
+        block_ids=item["block_ids"] or [],
+        piece_starts=item["piece_starts"] or [],
+        piece_chars=item["piece_chars"] or [],
+        piece_pages=item["piece_pages"] or [],
+        piece_labels=item["piece_labels"] or [],
+    )
+    return Row(item["chunk_id"], item["source_id"], item["revision"], chunk, measure)

@@ -1,0 +1,141 @@
+"""Bytes of unknown encoding to text: BOM, strict UTF-8, UTF-16 without BOM, a declared
+encoding, then a scored guess. Every step looks at the whole file, never at its first bytes only.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from services.errors import UnreadableSourceError
+from services.models import ImportReport
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
+)
+_SAMPLE = 15_000
+"""Bytes of lines beyond ASCII that a guess is scored on."""
+_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*[\r\n]*")
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Text with ``\\n`` line ends, the encoding's Python name, and how sure that is."""
+
+    text: str
+    encoding: str
+    guessed: bool = False
+    lost: int = 0
+    """Bytes sequences that could not be decoded and became U+FFFD."""
+
+    def tell(self, report: ImportReport) -> None:
+        """Put the encoding, and doubts about it, into an import report."""
+        report.encoding = self.encoding
+        if self.guessed:
+            report.note(
+                "encoding_guessed",
+                f"The text states no encoding; it was read as {self.encoding}.",
+                encoding=self.encoding,
+            )
+        if self.lost:
+            report.note(
+                "undecodable",
+                f"{self.lost} characters could not be read in the encoding {self.encoding}.",
+                count=self.lost,
+                encoding=self.encoding,
+            )
+
+
+def decode(data: bytes, declared: str | None = None) -> Decoded:
+    """Decode a whole file.
+
+    Args:
+        data: all its bytes.
+        declared: an encoding the file itself names (HTML meta, XML declaration); believed only
+            when the bytes are not UTF-8 and every byte fits.
+
+    Raises:
+        UnreadableSourceError: the bytes are no text in any known encoding (``not_text``).
+    """
+    for bom, label, codec in _BOMS:
+        if data.startswith(bom):
+            return _decoded(data[len(bom) :], codec, label)
+    for errors in ("strict", "surrogatepass"):
+        try:
+            return Decoded(_lines(data.decode("utf-8", errors)), "utf-8")
+        except UnicodeDecodeError:
+            continue
+    if wide := utf16_without_bom(data):
+        return _decoded(data, wide, wide)
+    for name in [declared] if declared else []:
+        try:
+            codec = codecs.lookup(name).name
+            codec = "cp1252" if codec in ("iso8859-1", "ascii") else codec  # as browsers do
+            return Decoded(_lines(data.decode(codec)), codec)
+        except (LookupError, UnicodeDecodeError, ValueError):
+            continue
+    return _guess(data)
+
+
+def utf16_without_bom(data: bytes) -> str | None:
+    """"utf-16-le" or "utf-16-be" when every other byte is mostly zero on one side only."""
+    if len(data) < 4 or len(data) % 2:
+        return None
+    sample = data[: 1 << 16]
+    pairs = len(sample) // 2
+    low, high = sample[::2].count(0) / pairs, sample[1::2].count(0) / pairs
+    if high > 0.3 and low < 0.05:
+        return "utf-16-le"
+    if low > 0.3 and high < 0.05:
+        return "utf-16-be"
+    return None
+
+
+def _guess(data: bytes) -> Decoded:
+    from services.parsers.guessing import ranked_encodings
+
+    sample = _sample(data)
+    for encoding in ranked_encodings(sample):
+        try:
+            return Decoded(_lines(data.decode(encoding)), encoding, guessed=True)
+        except UnicodeDecodeError:
+            continue
+    ratio = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in sample) / max(len(sample), 1)
+    if ratio > 0.01:
+        raise UnreadableSourceError(
+            "This file holds bytes that are no text in any known encoding.",
+            code="not_text",
+            step="Check that it is the right file.",
+        )
+    best = "utf-8" if _mostly_utf8(sample) else "cp1252"
+    result = _decoded(data, best, best)
+    return Decoded(result.text, result.encoding, True, result.lost)
+
+
+def _sample(data: bytes) -> bytes:
+    """Whole lines beyond ASCII, taken evenly over the file, about ``_SAMPLE`` bytes."""
+    lines = _BEYOND_ASCII.findall(data)
+    every = sum(map(len, lines)) // _SAMPLE + 1
+    return b"".join(lines[::every])[: 2 * _SAMPLE]
+
+
+def _mostly_utf8(sample: bytes) -> bool:
+    """True when only a few sequences of a UTF-8 text are damaged."""
+    return sample.decode("utf-8", "replace").count("\ufffd") * 8 < len(sample)
+
+
+def _decoded(data: bytes, codec: str, label: str) -> Decoded:
+    try:
+        return Decoded(_lines(data.decode(codec, "surrogatepass")), label)
+    except UnicodeDecodeError:
+        text = data.decode(codec, "replace")
+        return Decoded(_lines(text), label, lost=text.count("\ufffd"))
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,86 @@
+"""Delimited text (CSV, TSV and any other separator): one table, in blocks of whole rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from pathlib import Path
+
+from services.models import Document
+from services.parsers import Progress, tables
+from services.parsers.decoding import decode
+
+_DELIMITERS = (",", ";", "\t", "|", "^", "~")
+_CELL_BUDGET = 2_000_000
+_STATED = re.compile(r"sep=(.)\n", re.IGNORECASE)
+
+
+def parse(
+    path: Path, name: str, *, password: str | None = None, progress: Progress | None = None
+) -> Document:
+    """Read a delimited file. Units: rows of data (without the header) and columns."""
+    decoded = decode(path.read_bytes())
+    document = Document()
+    report = document.report
+    decoded.tell(report)
+    text = decoded.text
+    stated = _STATED.match(text)
+    first_line = 1
+    if stated:
+        text, first_line = text[stated.end() :], 2
+    delimiter = stated[1] if stated else find_delimiter(text)
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    left = _CELL_BUDGET
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    total = 0
+    for number, row in enumerate(reader, first_line):
+        cells = [tables.cell(value) for value in row]
+        if not any(cells):
+            continue
+        total += 1
+        if left > 0:
+            rows.append(cells)
+            numbers.append(number)
+            left -= len(cells)
+    if not rows:
+        return document
+    header_rows = int(tables.has_header(rows))
+    document.blocks = tables.blocks(rows, numbers, header_rows=header_rows, first_id=0)
+    report.unit = "row"
+    report.units_total = total - header_rows
+    report.units_read = len(rows) - header_rows
+    report.tables = 1
+    document.units = {"rows": report.units_total, "columns": max(map(len, rows))}
+    if len(rows) < total:
+        report.note(
+            "rows_cut",
+            f"Only the first {report.units_read} of {report.units_total} rows were read.",
+            read=report.units_read,
+            total=report.units_total,
+        )
+    return document
+
+
+def find_delimiter(text: str) -> str:
+    """The separator that splits the first rows most evenly into most columns; "," if none does."""
+    sample = text[:200_000]
+    if len(sample) < len(text):
+        sample = sample[: sample.rfind("\n") + 1] or sample
+    best, best_score = ",", (0.0, 0)
+    for delimiter in _DELIMITERS:
+        if delimiter not in sample:
+            continue
+        rows = csv.reader(io.StringIO(sample), delimiter=delimiter)
+        widths = Counter(len(row) for row, _ in zip(rows, range(200), strict=False) if row)
+        (width, count) = max(widths.items(), key=lambda item: (item[1], item[0]))
+        if width < 2:
+            continue
+        # Rounded, so that one odd row does not outweigh more columns.
+        score = (round(count / widths.total(), 1), width)
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best

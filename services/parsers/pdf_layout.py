@@ -1,0 +1,392 @@
+"""From words with boxes to rows in reading order: the geometry of a PDF page.
+
+A ``Segment`` is a run of words on one line without a wide gap: a line of prose or one cell.
+A ``Row`` is what stands side by side on one line of a column. Columns of prose are separated
+first, so that a row never joins two of them.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from services.pdfium import PageText, TextPage
+
+CELL_GAP = 1.2
+"""A gap of this many font sizes starts another segment."""
+NUMBER_GAP = 0.45
+"""The same between two words that both look like numbers."""
+
+_BEFORE_GAP = frozenset("0123456789)%—–")
+_AFTER_GAP = frozenset("0123456789($€£¥(—–-")
+_RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_SPACES = re.compile(r"\s+")
+_LEADERS = re.compile(r"[.·…_]{4,}|(?:[.·…] ){3,}[.·…]?")
+_MARKER = re.compile(r"[•●▪■◦○∙·‣➢➤✓\uf0b7\uf0a7\uf0d8–—*-]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]")
+_CURRENCY = re.compile(r"[$€£¥]|US\$|[A-Z]{3}")
+_AMOUNT = re.compile(r"[(\-–—]?[\d.,]*\d[\d.,]*|[—–-]")
+_TAIL = re.compile(r"[)%]+|\(?[a-z0-9]\)")
+
+
+@dataclass(slots=True)
+class Segment:
+    """A run of words on one line; box in points as shown, y down; ``order`` is pdfium's."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    size: float
+    bold: bool
+    order: int
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def middle(self) -> float:
+        return (self.left + self.right) / 2
+
+
+@dataclass(slots=True)
+class Row:
+    """Segments side by side, in reading order."""
+
+    segments: list[Segment]
+
+    @property
+    def text(self) -> str:
+        return " ".join(segment.text for segment in self.segments)
+
+    @property
+    def left(self) -> float:
+        return min(segment.left for segment in self.segments)
+
+    @property
+    def right(self) -> float:
+        return max(segment.right for segment in self.segments)
+
+    @property
+    def top(self) -> float:
+        return min(segment.top for segment in self.segments)
+
+    @property
+    def bottom(self) -> float:
+        return self.segments[0].bottom
+
+    @property
+    def size(self) -> float:
+        return max(segment.size for segment in self.segments)
+
+    @property
+    def bold(self) -> bool:
+        return all(segment.bold for segment in self.segments)
+
+
+@dataclass(slots=True)
+class PageLayout:
+    """One page ready for assembling: flows (columns, bands) of rows, in reading order."""
+
+    width: float
+    height: float
+    flows: list[list[Row]]
+    vertical: bool = False
+    """True when the page is written in vertical columns; rows must not be merged."""
+
+
+def lay_out(textpage: TextPage, words: PageText) -> PageLayout:
+    """The rows of a page in reading order; the caller holds pdfium's lock."""
+    boxes, width, height = words.boxes, words.width, words.height
+    main_turn = int(np.bincount(words.turns, minlength=4).argmax()) if len(boxes) else 0
+    if main_turn:
+        boxes, width, height = _turned(words, main_turn)
+    upright = words.turns == main_turn
+    if is_vertical(words):
+        return PageLayout(width, height, [_vertical_rows(words)], vertical=True)
+    flows = _flows(_segments(textpage, words, boxes, np.flatnonzero(upright)), width)
+    if not upright.all():  # margin notes and axis labels: after the text, as pdfium orders them
+        rest = _segments(textpage, words, boxes, np.flatnonzero(~upright))
+        flows.append([Row([segment]) for segment in rest])
+    return PageLayout(width, height, flows)
+
+
+def _turned(words: PageText, turn: int) -> tuple[np.ndarray, float, float]:
+    """Boxes, width and height after turning the page so that most of its words are upright."""
+    x0, y0, x1, y1 = words.boxes.T
+    width, height = words.width, words.height
+    match turn:
+        case 1:
+            sides, width, height = (y0, width - x1, y1, width - x0), height, width
+        case 2:
+            sides = (width - x1, height - y1, width - x0, height - y0)
+        case _:
+            sides, width, height = (height - y1, x0, height - y0, x1), height, width
+    return np.stack(sides, axis=1), width, height
+
+
+def _segments(
+    textpage: TextPage, words: PageText, all_boxes: np.ndarray, chosen: np.ndarray
+) -> list[Segment]:
+    if not len(chosen):
+        return []
+    boxes = all_boxes[chosen].astype(np.float64)
+    starts, ends = words.starts[chosen], words.ends[chosen]
+    text = words.text
+    left, top, right, bottom = boxes.T
+    size = bottom - top
+    smaller = np.minimum(size[1:], size[:-1])
+    overlap = np.minimum(bottom[1:], bottom[:-1]) - np.maximum(top[1:], top[:-1])
+    gap = np.maximum(left[1:] - right[:-1], left[:-1] - right[1:])
+    numbers = np.fromiter(
+        (
+            text[end - 1] in _BEFORE_GAP and text[start] in _AFTER_GAP
+            for end, start in zip(ends[:-1].tolist(), starts[1:].tolist(), strict=True)
+        ),
+        dtype=bool,
+        count=len(starts) - 1,
+    )
+    limit = np.where(numbers, NUMBER_GAP, CELL_GAP) * np.maximum(smaller, 1.0)
+    breaks = (overlap < 0.5 * smaller) | (gap > limit)
+    firsts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
+    lasts = np.concatenate((firsts[1:] - 1, [len(starts) - 1]))
+    lefts = np.minimum.reduceat(left, firsts).tolist()
+    tops = np.minimum.reduceat(top, firsts).tolist()
+    rights = np.maximum.reduceat(right, firsts).tolist()
+    bottoms = np.maximum.reduceat(bottom, firsts).tolist()
+    sizes = np.maximum.reduceat(size, firsts).tolist()
+    begin = starts[firsts].tolist()
+    fonts = textpage.fonts(begin)
+    closing = textpage.fonts(starts[lasts].tolist())
+    segments = []
+    for i, stop in enumerate(ends[lasts].tolist()):
+        content = _SPACES.sub(" ", text[begin[i] : stop])
+        if not content:
+            continue
+        segments.append(
+            Segment(
+                content,
+                lefts[i],
+                tops[i],
+                rights[i],
+                bottoms[i],
+                sizes[i],
+                is_bold(fonts[i]) and is_bold(closing[i]),
+                i,
+            )
+        )
+    return _without_leaders(segments)
+
+
+_BOLD = re.compile(rb"bold|black|heavy|semibold|demi|,b(?!a)|-b(?![a-z])", re.IGNORECASE)
+_bold_names: dict[bytes, bool] = {}
+
+
+def is_bold(font: bytes) -> bool:
+    """Whether a font's name says that it is bold."""
+    known = _bold_names.get(font)
+    if known is None:
+        if len(_bold_names) > 4096:
+            _bold_names.clear()
+        known = _bold_names[font] = _BOLD.search(font) is not None
+    return known
+
+
+def _without_leaders(segments: list[Segment]) -> list[Segment]:
+    """Dots that lead from an entry to its page number are a gap, not text."""
+    result = []
+    for segment in segments:
+        if "...." not in segment.text and ". . ." not in segment.text and "…" not in segment.text:
+            result.append(segment)
+            continue
+        parts = [part.strip() for part in _LEADERS.split(segment.text)]
+        cut = segment.width / max(len(segment.text), 1)
+        at = 0
+        for part in parts:
+            if not part:
+                continue
+            at = segment.text.find(part, at)
+            result.append(
+                replace(
+                    segment,
+                    text=part,
+                    left=segment.left + at * cut,
+                    right=segment.left + (at + len(part)) * cut,
+                )
+            )
+    return result
+
+
+def is_vertical(words: PageText) -> bool:
+    """Whether most characters stand in columns that run downwards (Chinese, Japanese)."""
+    if not len(words.boxes):
+        return False
+    length = words.ends - words.starts
+    wide = words.boxes[:, 2] - words.boxes[:, 0]
+    high = words.boxes[:, 3] - words.boxes[:, 1]
+    tall = (length >= 3) & (high > 2 * wide) & (words.turns == 0)
+    return bool(length[tall].sum() > 0.5 * length.sum())
+
+
+def _vertical_rows(words: PageText) -> list[Row]:
+    """Columns as rows: bands from the top, in each the columns from right to left."""
+    bands: list[tuple[float, list[int]]] = []
+    for i in np.argsort(words.boxes[:, 1], kind="stable").tolist():
+        _, top, _, bottom = words.boxes[i].tolist()
+        if bands and top < bands[-1][0]:
+            bands[-1][1].append(i)
+            bands[-1] = (max(bands[-1][0], bottom), bands[-1][1])
+        else:
+            bands.append((bottom, [i]))
+    rows: list[Row] = []
+    for _, members in bands:
+        before: Segment | None = None
+        for i in sorted(members, key=lambda i: (-round(words.boxes[i, 2] / 4), words.boxes[i, 1])):
+            left, top, right, bottom = words.boxes[i].tolist()
+            text = words.text[words.starts[i] : words.ends[i]]
+            if before is not None and abs(before.right - right) < 4:
+                before.text += text
+                before.bottom = bottom
+                continue
+            before = Segment(text, left, top, right, bottom, right - left, False, i)
+            rows.append(Row([before]))
+    return rows
+
+
+def _flows(segments: list[Segment], width: float) -> list[list[Row]]:
+    return [_rows(flow) for flow in _columns(segments, width, depth=2) if flow]
+
+
+def _columns(segments: list[Segment], width: float, depth: int) -> list[list[Segment]]:
+    """Split at a gutter between two columns of prose, if there is one, band by band."""
+    gutter = _gutter(segments, width) if depth else None
+    if gutter is None:
+        return [segments]
+    flows: list[list[Segment]] = []
+    left: list[Segment] = []
+    right: list[Segment] = []
+    across: list[Segment] = []
+
+    def close_band() -> None:
+        prose = [sum(len(one.text) > 18 for one in side) for side in (left, right)]
+        if min(prose) >= 2:
+            flows.extend(_columns(left, width / 2, depth - 1))
+            flows.extend(_columns(right, width / 2, depth - 1))
+        elif left or right:
+            flows.append(sorted(left + right, key=lambda one: one.order))
+        left.clear()
+        right.clear()
+
+    for segment in sorted(segments, key=lambda one: one.bottom):
+        if segment.left < gutter - 2 and segment.right > gutter + 2:
+            close_band()
+            across.append(segment)
+            continue
+        if across:
+            flows.append(across)
+            across = []
+        (left if segment.right <= gutter + 2 else right).append(segment)
+    close_band()
+    if across:
+        flows.append(across)
+    return flows
+
+
+def _gutter(segments: list[Segment], width: float) -> float | None:
+    """The x where a second column of prose starts, or None.
+
+    Prose columns are many long lines that fill their column on both sides of the gutter; the
+    cells of a table are short, ragged or numbers.
+    """
+    lines = [
+        one
+        for one in segments
+        if len(one.text) >= 18
+        and one.width > 0.12 * width
+        and sum(map(str.isdigit, one.text)) < 0.3 * len(one.text)
+    ]
+    if len(lines) < 12:
+        return None
+    edges = sorted(one.left for one in lines)
+    tried = -1.0
+    for edge in edges[5:]:
+        if edge - tried < 4:
+            continue
+        tried = edge
+        right = [one for one in lines if one.left >= edge - 2]
+        left = [one for one in lines if one.right <= edge]
+        if len(left) < 6 or len(right) < 6 or len(left) + len(right) < 0.7 * len(lines):
+            continue
+        top = max(min(one.top for one in side) for side in (left, right))
+        bottom = min(max(one.bottom for one in side) for side in (left, right))
+        extent = min(
+            max(one.bottom for one in side) - min(one.top for one in side)
+            for side in (left, right)
+        )
+        if bottom - top < 0.5 * extent:
+            continue
+        reach = max(one.right for one in left)
+        full = statistics.median(one.right for one in left)
+        start = min(one.left for one in left)
+        if full > reach - 0.3 * (reach - start):
+            return edge - 1
+    return None
+
+
+def _rows(segments: list[Segment]) -> list[Row]:
+    """Segments of one column grouped into lines, top to bottom."""
+    rows: list[Row] = []
+    for segment in sorted(segments, key=lambda one: (one.bottom, one.order)):
+        last = rows[-1].segments[0] if rows else None
+        if last and segment.bottom - last.bottom < 0.4 * min(segment.size, last.size):
+            rows[-1].segments.append(segment)
+        else:
+            rows.append(Row([segment]))
+    for row in rows:
+        if len(row.segments) > 1:
+            row.segments = _in_line(row.segments)
+    return rows
+
+
+def _in_line(segments: list[Segment]) -> list[Segment]:
+    """Segments of one line in reading order; currency signs, list marks, tails put back."""
+    text = "".join(segment.text for segment in segments)
+    rtl = len(_RTL.findall(text)) * 2 > sum(map(str.isalpha, text))
+    segments = sorted(segments, key=lambda one: -one.right if rtl else one.left)
+    if rtl:
+        return segments
+    merged = [segments[0]]
+    for segment in segments[1:]:
+        last = merged[-1]
+        glue: str | None = None
+        if _CURRENCY.fullmatch(last.text) and _AMOUNT.match(segment.text):
+            glue = "" if len(last.text) == 1 else " "
+        elif _TAIL.fullmatch(segment.text) and segment.left - last.right < segment.size:
+            glue = ""
+        elif (
+            len(segments) == 2
+            and _MARKER.fullmatch(last.text)
+            and not _AMOUNT.fullmatch(segment.text)
+        ):
+            glue = " "
+        if glue is None:
+            merged.append(segment)
+        else:
+            merged[-1] = replace(
+                last,
+                text=last.text + glue + segment.text,
+                top=min(last.top, segment.top),
+                right=max(last.right, segment.right),
+                size=max(last.size, segment.size),
+                bold=last.bold and segment.bold,
+            )
+    return merged
+
+
+def letters(text: str) -> int:
+    """How many letters a text has."""
+    return sum(map(str.isalpha, text))

@@ -1,0 +1,215 @@
+"""Search in the committed passages of a notebook.
+
+The scope is settled before the query: which revisions sources.json names for the included sources.
+Rows of other revisions (half written, replaced, deleted) may still lie in the table; they are
+dropped and the search is topped up. When the committed set changed while the search ran it is
+repeated once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from services.embeddings import Embedder, Identity, get_embedder, prepared
+from services.errors import EmbedderError, EmptyQuestionError
+from services.lance import Row, Scope, VectorTable, open_table
+from services.models import Finding, Hit, SearchResult, Source
+from services.ranking import Ranked, exact_terms, fuse, holds
+from services.storage import load_sources
+from services.workspace import Workspace
+
+Mode = Literal["hybrid", "vector", "text"]
+CANDIDATES = 10
+"""How many candidates a search ranks per passage asked for."""
+LONGEST_QUERY = 2_000
+"""Characters of a query that are looked at; a pasted page is not a question."""
+
+
+def search(
+    workspace: Workspace,
+    query: str,
+    *,
+    k: int = 10,
+    mode: Mode = "hybrid",
+    source_ids: Sequence[str] | None = None,
+) -> SearchResult:
+    """The best ``k`` passages for ``query`` among the answerable sources (None: all of them).
+
+    Raises EmptyQuestionError, StorageError. A dead embedder is no error: the full text answers
+    and ``notices`` says so.
+    """
+    words = " ".join(query.split())[:LONGEST_QUERY]
+    if not words:
+        raise EmptyQuestionError("The question is empty.", step="Type what to look for.")
+    for attempt in (1, 2):
+        included, excluded = _split(workspace, source_ids)
+        result, found = _search_once(workspace, words, k, mode, included, excluded)
+        now_committed = {source.revision for source in load_sources(workspace)}
+        if attempt == 2 or all(item.row.revision in now_committed for item in found):
+            break
+    by_id = {source.id: source for source in included}
+    live = [item for item in found if item.row.revision in now_committed][:k]
+    result.hits = [_hit(item, by_id[item.row.source_id]) for item in live]
+    return result
+
+
+def _split(
+    workspace: Workspace, source_ids: Sequence[str] | None
+) -> tuple[list[Source], list[Source]]:
+    committed = [source for source in load_sources(workspace) if source.answerable]
+    if source_ids is None:
+        return committed, []
+    wanted = set(source_ids)
+    included = [source for source in committed if source.id in wanted]
+    return included, [source for source in committed if source.id not in wanted]
+
+
+def _search_once(
+    workspace: Workspace,
+    words: str,
+    k: int,
+    mode: Mode,
+    included: list[Source],
+    excluded: list[Source],
+) -> tuple[SearchResult, list[Ranked]]:
+    result = SearchResult(query=words, mode=mode)
+    found: list[Ranked] = []
+    for name in sorted({source.table or "" for source in included}):
+        table = open_table(workspace.vector_uri, name)
+        if table is None:
+            result.notices.append(
+                Finding(
+                    code="index_missing",
+                    message="The index of some sources is missing. Run “halo reindex”.",
+                )
+            )
+            continue
+        inside = [source for source in included if source.table == name]
+        outside = [source for source in excluded if source.table == name]
+        found += _search_table(table, words, k, inside, outside, result)
+    found.sort(key=lambda item: (-item.score, item.row.chunk_id))
+    return result, found
+
+
+def _search_table(
+    table: VectorTable,
+    words: str,
+    k: int,
+    inside: list[Source],
+    outside: list[Source],
+    result: SearchResult,
+) -> list[Ranked]:
+    live = {source.revision for source in inside if source.revision}
+    scope = _scope(live, {source.revision for source in outside if source.revision})
+    pool = max(k * CANDIDATES, 50)
+    embedder = _usable_embedder(table.identity, inside, result)
+    if embedder is None:
+        result.mode = "text"
+    by_text: list[Row] = []
+    by_vector: list[Row] = []
+    vector = None
+    if embedder is not None:
+        try:
+            vector = embedder.embed_query(words)
+        except EmbedderError as error:
+            result.mode = "text"
+            result.notices.append(_text_only(str(error)))
+    if vector is not None and result.mode == "hybrid":
+        by_text, by_vector = table.search_both(words, vector, pool, scope)
+        if _short_of(by_text, live, pool) or _short_of(by_vector, live, pool):
+            by_text = _topped_up(lambda n: table.search_text(words, n, scope), live, pool)
+            by_vector = _topped_up(lambda n: table.search_vector(vector, n, scope), live, pool)
+    elif vector is not None:
+        by_vector = _topped_up(lambda n: table.search_vector(vector, n, scope), live, pool)
+    else:
+        by_text = _topped_up(lambda n: table.search_text(words, n, scope), live, pool)
+    exact = _exact(table, words, pool, scope) if result.mode != "vector" else []
+    return fuse(
+        [row for row in by_text if row.revision in live],
+        [row for row in by_vector if row.revision in live],
+        [row for row in exact if row.revision in live],
+        table.identity,
+        without_vector=frozenset(
+            source.revision for source in inside if source.revision and source.status != "ready"
+        ),
+    )
+
+
+def _scope(live: set[str], outside: set[str]) -> Scope:
+    """The shorter of "only these" and "all but those"; nothing at all when all are included."""
+    if not outside:
+        return Scope()
+    if len(live) <= len(outside):
+        return Scope(only=tuple(sorted(live)))
+    return Scope(but=tuple(sorted(outside)))
+
+
+def _short_of(rows: list[Row], live: set[str], wanted: int) -> bool:
+    """True when dead rows took places of a full answer."""
+    return len(rows) >= wanted and sum(row.revision in live for row in rows) < wanted // 2
+
+
+def _topped_up(fetch: Callable[[int], list[Row]], live: set[str], wanted: int) -> list[Row]:
+    """Rows of live revisions: asks for more while dead rows fill half of the answer."""
+    for limit in (wanted, wanted * 4, wanted * 16, wanted * 64):
+        rows = fetch(limit)
+        alive = [row for row in rows if row.revision in live]
+        if len(rows) < limit or len(alive) >= wanted // 2:
+            break
+    return alive
+
+
+def _exact(table: VectorTable, words: str, pool: int, scope: Scope) -> list[Row]:
+    """Passages that hold the query's identifiers and quoted phrases verbatim.
+
+    Those that hold all of them, or where there are none, those that hold the longest.
+    """
+    terms = exact_terms(words)
+    if not terms:
+        return []
+    found: dict[str, tuple[Row, int]] = {}
+    for term in terms[:5]:
+        for row in table.search_text(term, pool, scope, phrase=True):
+            if row.chunk_id not in found:
+                found[row.chunk_id] = (row, sum(holds(row, other) for other in terms))
+    most = max((count for _, count in found.values()), default=0)
+    return [row for row, count in found.values() if count == most and count > 0]
+
+
+def _usable_embedder(
+    identity: Identity, inside: list[Source], result: SearchResult
+) -> Embedder | None:
+    if result.mode == "text" or not any(source.vectors for source in inside):
+        return None
+    if identity.provider == "local" and not prepared():
+        result.notices.append(_text_only("The local embedder is still being prepared."))
+        return None
+    try:
+        return get_embedder(identity)
+    except EmbedderError as error:
+        result.notices.append(_text_only(str(error)))
+        return None
+
+
+def _text_only(reason: str) -> Finding:
+    return Finding(
+        code="text_only",
+        message=f"Searched by full text only. {reason}",
+        params={"reason": reason},
+    )
+
+
+def _hit(item: Ranked, source: Source) -> Hit:
+    row = item.row
+    return Hit(
+        source_id=row.source_id,
+        source_name=source.name,
+        revision=row.revision,
+        chunk_id=row.chunk_id,
+        score=round(item.score, 6),
+        cosine=item.cosine,
+        text_score=item.text_score,
+        exact=item.exact,
+        chunk=row.chunk,
+    )
