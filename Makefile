@@ -47,7 +47,7 @@ $(VENV)/.installed: pyproject.toml requirements/build.lock requirements/run.lock
 		$(BIN)/python -m pip install --quiet --no-deps --editable .; \
 	fi
 	@$(BIN)/python -m compileall -q app.py pages panels services interfaces
-	@$(BIN)/python -m services.embeddings.prepare
+	@$(BIN)/python -c 'from services.embeddings import prepare; prepare()'
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed requirements/test.lock

@@ -8,6 +8,7 @@ import streamlit as st
 from panels import chat, components, frame, sources, state, studio
 from panels.text import t
 
+GAP = 16
 DRAW = {"sources": sources.panel, "chat": chat.panel, "studio": studio.panel}
 
 
@@ -30,7 +31,7 @@ def switch(offered: list[state.Panel]) -> state.Panel:
 
 
 def arrangement(layout: components.Layout) -> dict[state.Panel, int]:
-    """The panels that are drawn and their widths."""
+    """The panels that are drawn and their widths at 1440 pixels."""
     if layout == "phone":
         return {switch(["sources", "chat", "studio"]): 1}
     reading, writing = state.opened_source() is not None, state.opened_note() is not None
@@ -49,7 +50,9 @@ def arrangement(layout: components.Layout) -> dict[state.Panel, int]:
 
 with frame.page() as workspace:
     widths = arrangement(components.layout())
+    gaps = GAP * (len(widths) - 1) / len(widths)  # Streamlit shares the gaps out evenly
     with st.container(key="panels"):
-        for name, column in zip(widths, st.columns(list(widths.values())), strict=True):
+        columns = st.columns([width + gaps for width in widths.values()])
+        for name, column in zip(widths, columns, strict=True):
             with column:
                 DRAW[name](workspace)

@@ -18,7 +18,8 @@ from services.errors import HaloError
 from services.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from services.ingestion import Added, SourceView
+    from services.ingestion import SourceView
+    from services.intake import Added
     from services.models import Source
 
 MOST_CITATIONS = 8
@@ -104,14 +105,14 @@ def _print_json(value: Any) -> None:
 
 
 def _add(options: argparse.Namespace, workspace: Workspace) -> int:
-    from services import ingestion
+    from services import ingestion, intake
     from services.pipeline import Pipeline
 
     _prepare_embedder()
-    files: list[ingestion.Incoming] = []
+    files: list[intake.Incoming] = []
     for path in map(Path, options.paths):
-        inside = ingestion.folder_files(str(path)) if path.is_dir() else [path]
-        files += [ingestion.Incoming(file.name, file) for file in inside]
+        inside = intake.folder_files(str(path)) if path.is_dir() else [path]
+        files += [intake.Incoming(file.name, file) for file in inside]
     added = ingestion.add_files(
         workspace,
         files,
@@ -286,7 +287,7 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
         print(f"halo: {notice.message}", file=sys.stderr)
     for found in hits:
         where = f", p. {found['page']}" if found["page"] else ""
-        print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(found['text'])}\n")
+        print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(str(found['text']))}\n")
     if not hits:
         print("Nothing found.")
     return 0

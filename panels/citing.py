@@ -1,38 +1,40 @@
 """Citations on the screen: chips in a text, their hover cards, and the way to the passage.
 
 A text with citations has an owner (the message or note that keeps them). What follows ``#cite-``
-in a link, and names a card, is ``<owner id>-<number>``; passages that were only looked at are
-``<owner id>-L<number>``.
+in a link, and names a card, is ``<owner id>-<number>``; a passage that was only looked at is
+``<owner id>-L<number>``. One ``Shown`` lives for one run of a page: panels draw their texts
+through it, then the page listens once to everything they drew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from panels import components, state
+from panels import clipboard, components, state
 from panels.actions import action
 from panels.markdown import Chip, Words
+from panels.places import place
 from panels.text import t
-from services.models import Citation, Claim, LookedAt, Message, Note
-
-Cards = dict[str, dict[str, Any]]
-Targets = dict[str, Citation]
+from services import ingestion
+from services.models import Citation, Claim, LookedAt
+from services.workspace import Workspace
 
 
 class Shown:
-    """The citations of one run of the page: collected while texts are drawn, listened to once."""
+    """What one run of the page shows: the sources, read once, and every citation drawn."""
 
-    def __init__(self, present: Iterable[str]) -> None:
-        self.present = frozenset(present)
-        """Ids of the sources that still exist."""
-        self.cards: Cards = {}
-        self.targets: Targets = {}
+    def __init__(self, workspace: Workspace) -> None:
+        self.views = ingestion.list_sources(workspace)
+        self.names = {view.source.id: view.source.name for view in self.views}
+        self.words = Words(t("chip.partly"), t("chip.unsupported"))
+        self._cards: dict[str, dict[str, Any]] = {}
+        self._targets: dict[str, Citation] = {}
 
     def chips(
         self, owner: str, citations: Sequence[Citation], claims: Sequence[Claim] = ()
     ) -> dict[int, Chip]:
-        """The chips of a text, by number; their cards are kept for ``listen``."""
+        """The chips of a text, by number."""
         return {
             citation.number: self._chip(f"{owner}-{citation.number}", citation, claims)
             for citation in citations
@@ -47,41 +49,27 @@ class Shown:
         return found
 
     def _chip(self, target: str, citation: Citation, claims: Sequence[Claim]) -> Chip:
-        gone = citation.source_id not in self.present
-        claim = " ".join(c.text for c in claims if citation.number in c.citations)
-        self.cards[target] = components.card(citation, claim=claim, deleted=gone)
-        self.targets[target] = citation
+        gone = citation.source_id not in self.names
+        claim = " ".join(claim.text for claim in claims if citation.number in claim.citations)
+        self._cards[target] = components.card(citation, claim=claim, deleted=gone)
+        self._targets[target] = citation
         return Chip(target, citation.quote, citation.support, gone)
 
     def listen(self) -> None:
-        """Mount the one listener of the page."""
-        components.citations(self.cards, opener(self.targets))
+        """Mount the page's listeners, after everything with citations was drawn."""
+        targets = self._targets
+
+        @action
+        def open_passage(target: str) -> None:
+            citation = targets.get(target)
+            if citation:
+                state.open_source(citation.source_id, citation)
+
+        components.citations(self._cards, open_passage)
+        clipboard.listen()
 
 
-def opener(targets: Mapping[str, Citation]) -> Callable[[str], None]:
-    """What a click on a citation does: its source opens at the passage."""
-
-    @action
-    def open_passage(target: str) -> None:
-        citation = targets.get(target)
-        if citation:
-            state.open_source(citation.source_id, citation)
-
-    return open_passage
-
-
-def words() -> Words:
-    """The words inside chips, in the tab's language."""
-    return Words(t("chip.partly"), t("chip.unsupported"))
-
-
-def sources_of(item: Message | Note) -> list[str]:
-    """Lines that name the sources of a text, for a copy of it outside HALO."""
-    from services.chat import citation_line
-
-    citations = item.citations if isinstance(item, Note) else _citations(item)
-    return [citation_line(citation) for citation in citations]
-
-
-def _citations(message: Message) -> list[Citation]:
-    return message.answer.citations if message.answer else []
+def source_line(citation: Citation) -> str:
+    """A citation in a line: number, source, place."""
+    where = place(citation)
+    return f"[{citation.number}] {citation.source_name}{f', {where}' if where else ''}"

@@ -153,7 +153,10 @@ def model_pill() -> None:
         )
         return preparing
 
-    live.live(draw, running=embedder_state() == "preparing", every=1.0)
+    if embedder_state() == "preparing":
+        live.live(draw, running=True, every=1.0)
+    else:
+        draw()
 
 
 def menu(workspace: Workspace) -> None:

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from panels import frame, source_menu, state, status, viewer
 from panels.actions import action
 from panels.places import icon_of
-from panels.text import label, t
+from panels.text import label, spoken, t
 from services import ingestion
 from services.ingestion import SourceView
 from services.workspace import Workspace
@@ -79,16 +79,16 @@ def select_all(workspace: Workspace, views: list[SourceView]) -> None:
     """One box over all rows of the filter: ticked, empty or mixed; a press ticks or empties all."""
     can = [view.source for view in views if status.answerable(view)]
     ticked = sum(source.selected for source in can)
-    mark = "check_box_outline_blank" if not ticked else "indeterminate_check_box"
     full = bool(can) and ticked == len(can)
+    mark = "full" if full else "mixed" if ticked else "none"
     with st.container(
         key="all", horizontal=True, vertical_alignment="center", gap=None, wrap=False
     ):
         st.button(
             t("sources.select_all"),
-            icon=f":material/{'check_box' if full else mark}:",
+            icon=":material/check_box:",
             type="tertiary",
-            key="select_all",
+            key=f"select_all_{mark}",
             disabled=not can,
             on_click=include,
             args=(workspace, [source.id for source in can], not full),
@@ -112,7 +112,7 @@ def rows(workspace: Workspace, views: list[SourceView]) -> None:
         for view in views:
             slots[view.source.id] = row(workspace, view)
     if st.session_state["source_pages"] > 1:
-        with st.container(key="pages", horizontal_alignment="center"):
+        with st.container(key="list_pages", horizontal_alignment="center"):
             st.pagination(
                 st.session_state["source_pages"], max_visible_pages=5, key="source_page"
             )
@@ -126,7 +126,7 @@ def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     st.session_state[f"include_{source.id}"] = source.selected and can
     with st.container(key=f"row_{dim}_{source.id}", horizontal=True, gap=None, wrap=False):
         st.checkbox(
-            t("source.include", name=label(source.name)) if can else t("source.include_not_yet"),
+            t("source.include", name=spoken(source.name)) if can else t("source.include_not_yet"),
             key=f"include_{source.id}",
             label_visibility="collapsed",
             disabled=not can,

@@ -127,6 +127,11 @@ def label(text: str) -> str:
     return escaped.replace("\\:material/", "\\:\u2060material/")
 
 
+def spoken(text: str) -> str:
+    """Text for a label that only screen readers get: as it is, but never a picture to load."""
+    return " ".join(text.split()).replace("![", "!\u2060[")
+
+
 def error(problem: HaloError | dict[str, Any]) -> str:
     """The sentence for an error, kept or raised; its own English where there is no other."""
     stored = problem.as_dict() if isinstance(problem, HaloError) else problem

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,8 +33,10 @@ _SENTENCE_END = re.compile(
     r"|\n\s*\n\s*"
 )
 _LINE_END = re.compile(r"\n+")
-_COMBINING = re.compile("[\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31"
-                        "\u0e34-\u0e3a\u0e47-\u0e4e\u200d\ufe00-\ufe0f]")
+_COMBINING = re.compile(
+    "[\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31"
+    "\u0e34-\u0e3a\u0e47-\u0e4e\u200d\ufe00-\ufe0f]"
+)
 
 
 def normalize_text(text: str | None) -> str:
@@ -342,8 +344,7 @@ class _Sizes:
             return []
         counts = self._count_tokens([block.text[a:b] for block, a, b in pieces])
         return [
-            _Span(*piece, count - self._frame)
-            for piece, count in zip(pieces, counts, strict=True)
+            _Span(*piece, count - self._frame) for piece, count in zip(pieces, counts, strict=True)
         ]
 
 
@@ -420,7 +421,7 @@ def _fill(section: list[Block], sizes: _Sizes) -> Iterator[_Draft]:
         yield draft
 
 
-def _split(block: Block, draft: _Draft, sizes: _Sizes) -> Iterator[_Draft]:
+def _split(block: Block, draft: _Draft, sizes: _Sizes) -> Generator[_Draft, None, _Draft]:
     """Spread one block over passages, beginning in ``draft``; returns the last, unfinished one."""
     budget = sizes.budget(block)
     parts = sizes.parts(block)

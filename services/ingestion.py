@@ -91,18 +91,16 @@ def _record(
     def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         results.clear()
         queued.clear()
-        fresh = []
+        fresh: list[dict[str, Any]] = []
         for item in taken:
             if item.outcome == "refused":
                 if item.size == 0 and (item.error or {}).get("code") != "empty_file":
                     results.append(item)  # there was never a file
                     continue
-                row = _failed_row(item, origin)
-                same = _same_failure(rows + fresh, item)
-                if same is None:
+                row = _same_failure(rows + fresh, item)
+                if row is None:
+                    row = _failed_row(item, origin)
                     fresh.append(row)
-                else:
-                    row = same
                 results.append(replace(item, source_id=row["id"]))
                 continue
             known = next((r for r in rows + fresh if r.get("sha256") == item.sha256), None)

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,6 @@ import numpy.typing as npt
 from services.embeddings import Identity
 from services.errors import StorageError
 from services.models import Chunk
-
-if TYPE_CHECKING:
-    from lancedb.table import Table
 
 Vectors = npt.NDArray[np.float32]
 
@@ -226,7 +223,7 @@ class VectorTable:
     """One table. Writers are serialised within the process; LanceDB settles races between
     processes by trying again."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Any) -> None:  # lancedb's own stubs do not know its query builders
         self._table = table
         self._write = threading.Lock()
         metadata = table.schema.metadata or {}
@@ -274,7 +271,7 @@ class VectorTable:
         with self._write:
             for at in range(0, len(ids), 500):
                 where = f"revision IN ({_quoted(ids[at : at + 500])})"
-                self._attempt(lambda w=where: self._table.delete(w), "removing passages")  # type: ignore[misc]
+                self._attempt(lambda w=where: self._table.delete(w), "removing passages")
 
     def revisions(self) -> dict[str, int]:
         """How many rows each revision has."""
@@ -294,9 +291,10 @@ class VectorTable:
 
     def search_text(self, words: str, k: int, scope: Scope, *, phrase: bool = False) -> list[Row]:
         """The best ``k`` rows by BM25; ``words`` is data, whatever characters it holds."""
-        from lancedb.query import MatchQuery, PhraseQuery
+        from lancedb import query as queries
 
-        query = PhraseQuery(words, "search_text") if phrase else MatchQuery(words, "search_text")
+        kind: Any = queries.PhraseQuery if phrase else queries.MatchQuery
+        query = kind(words, "search_text")
         found = self._table.search(query, query_type="fts").select([*_RETURNED, "_score"])
         return [_row(item, float(item["_score"])) for item in self._run(found, k, scope)]
 
@@ -363,7 +361,7 @@ class VectorTable:
         for column in ("revision", "chunk_id"):
             if (column,) not in have:
                 self._attempt(
-                    lambda c=column: self._table.create_index(c, config=BTree()),  # type: ignore[misc]
+                    lambda c=column: self._table.create_index(c, config=BTree()),
                     "building the index",
                 )
         if ("vector",) not in have and self.count() > EXACT_SCAN_ROWS:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from services import lance
 from services.errors import NotFoundError, UserInputError
-from services.ingestion import Incoming, add_files
+from services.ingestion import add_files
+from services.intake import Incoming
 from services.sample import SAMPLE_TITLE, sample_files
 from services.settings import data_dir
 from services.storage import load_config, load_sources, update_config

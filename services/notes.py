@@ -8,7 +8,8 @@ from typing import Any
 from services import trash
 from services.chat import citation_line, load_messages
 from services.errors import NotFoundError
-from services.ingestion import Added, add_text
+from services.ingestion import add_text
+from services.intake import Added
 from services.models import Citation, Note, now
 from services.storage import as_row, load_notes, save_notes, update_notes
 from services.workspace import Workspace

@@ -19,7 +19,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from typing import Any, Literal
 from filelock import FileLock
 
 from services import embeddings, ingestion, jobs, sweep, trash
-from services.chunking import chunk_document, context_header
+from services.chunking import chunk_document
 from services.embeddings import get_embedder
 from services.errors import (
     CancelledError,
@@ -37,12 +37,13 @@ from services.errors import (
 )
 from services.jsonfile import dump, fsync_folder, replace_file
 from services.lance import VectorTable
-from services.models import Chunk, Document, Job, Source
+from services.models import Job, Source
+from services.passages import embedded_text, readable_title, record_fields, row
 from services.reading import Reader
 from services.settings import embedder_name
 from services.storage import get_source, load_sources, update_sources
 from services.tables import named_table, writing_table
-from services.workspace import Workspace, workspaces
+from services.workspace import Workspace, folder_stamp, workspaces
 
 log = logging.getLogger(__name__)
 
@@ -155,12 +156,13 @@ class Pipeline:
 
     def _care(self) -> None:
         self._guarded(self._prepare_embedder)
-        last_sweep, last_scan, stamps = 0.0, 0.0, {}
+        last_sweep, last_scan = 0.0, 0.0
+        stamps: dict[Path, int] = {}
         while not self._stopping:
             now = time.monotonic()
             full = now - last_scan > 2.0
             for workspace in self._where():
-                stamp = _folder_stamp(workspace.jobs)
+                stamp = folder_stamp(workspace.jobs)
                 if full or stamps.get(workspace.root) != stamp:
                     stamps[workspace.root] = stamp
                     self._guarded(lambda w=workspace: self._scan(w))  # type: ignore[misc]
@@ -287,13 +289,13 @@ class Pipeline:
         embedder = get_embedder(task.table.identity)
         chunks = chunk_document(document, embedder.count_tokens, title=title)
         task.rows = [
-            _row(source, job, number, chunk, title, document) for number, chunk in enumerate(chunks)
+            row(source, job, number, chunk, title, document) for number, chunk in enumerate(chunks)
         ]
-        task.fields = job.fields | _fields(document, job, task.table_name, len(chunks))
+        task.fields = job.fields | record_fields(document, job, task.table_name, len(chunks))
         task.total = len(chunks)
-        for row in task.rows:
-            text = embedded_text(row["title"], row["headings"], row["text"])
-            task.pending.append((row["chunk_id"], text))
+        for new in task.rows:
+            text = embedded_text(new["title"], new["headings"], new["text"])
+            task.pending.append((new["chunk_id"], text))
         with self._wake:
             self._to_index.append(task)
             self._wake.notify_all()
@@ -501,7 +503,7 @@ class Pipeline:
         self._end(task)
 
     @contextlib.contextmanager
-    def _fails_to(self, task: _Task) -> Any:
+    def _fails_to(self, task: _Task) -> Iterator[None]:
         """Turn any fault inside into the source's recorded failure."""
         try:
             yield
@@ -520,56 +522,6 @@ class Pipeline:
             )
 
 
-def embedded_text(title: str, headings: Sequence[str], text: str) -> str:
-    """What is embedded for a passage: where it stands, then what it says."""
-    header = context_header(title, list(headings))
-    return f"{header}\n{text}" if header else text
-
-
-def readable_title(name: str) -> str:
-    """A file's name as words: no suffix, separators as spaces ("ADOBE_2022_10K.pdf")."""
-    stem = Path(name).stem if len(Path(name).suffix) <= 6 else name
-    return " ".join(stem.replace("_", " ").replace("-", " ").split())
-
-
-def _row(
-    source: Source, job: Job, number: int, chunk: Chunk, title: str, document: Document
-) -> dict[str, Any]:
-    words = "\n".join((title, title, *chunk.headings, chunk.text))
-    return {
-        "chunk_id": f"{job.revision}{number:06d}",
-        "source_id": source.id,
-        "revision": job.revision,
-        "search_text": words,
-        "vector": None,
-        "chunk_index": number,
-        "title": title,
-        "type_label": document.type_label,
-    } | chunk.model_dump(exclude={"index"})
-
-
-def _fields(document: Document, job: Job, table: str, chunks: int) -> dict[str, Any]:
-    report = document.report
-    return {
-        "status": "text_ready",
-        "revision": job.revision,
-        "table": table,
-        "type_label": document.type_label,
-        "kind": document.kind,
-        "units": document.units,
-        "chunks": chunks,
-        "vectors": 0,
-        "words": report.words,
-        "unread": len(report.unread),
-        "hidden": len(report.hidden),
-        "tables": report.tables,
-        "notes": report.notes,
-        "findings": len(report.findings),
-        "language": report.language,
-        "error": None,
-    }
-
-
 def _retired(source: Source) -> dict[str, Any]:
     return {"source_id": source.id, "revision": source.revision, "table": source.table}
 
@@ -585,23 +537,13 @@ def _at_end(source: Source) -> bool:
     return source.status in END or (source.status == "text_ready" and source.error is not None)
 
 
-def _folder_stamp(folder: Path) -> int:
-    try:
-        return folder.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
+_pipeline: Pipeline | None = None
+_pipeline_guard = threading.Lock()
 
 
 def state_stamp(workspace: Workspace) -> str:
     """A cheap fingerprint of a notebook's files; it differs after any commit of any process."""
-    names = ("sources.json", "studio_notes.json", "config.json", "conversations.json")
-    paths = [workspace.root / name for name in names]
-    paths += [workspace.jobs, workspace.chats, workspace.quarantine]
-    return "-".join(str(_folder_stamp(path)) for path in paths)
-
-
-_pipeline: Pipeline | None = None
-_pipeline_guard = threading.Lock()
+    return workspace.stamp()
 
 
 def pipeline() -> Pipeline:

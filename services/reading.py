@@ -171,7 +171,7 @@ class _Child:
     """The process, its pipes, and a thread that turns its lines into a queue."""
 
     def __init__(self, memory_mb: int) -> None:
-        self._log: IO[bytes] = tempfile.TemporaryFile()
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "services.parsers.child", str(memory_mb)],

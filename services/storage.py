@@ -99,7 +99,7 @@ def update_sources(
     def change(rows: list[Row]) -> list[Row] | None:
         found.clear()
         for row in rows:
-            key = row.get("id")
+            key = str(row.get("id"))
             if key not in changes:
                 continue
             if expected is None or key not in expected or row.get("revision") == expected[key]:

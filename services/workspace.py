@@ -131,6 +131,14 @@ class Workspace:
             if path.name == notice_id:
                 path.rename(path.with_name(f"seen-{path.name}.kept"))
 
+    def stamp(self) -> str:
+        """A cheap fingerprint of the notebook's files; it differs after any process's commit."""
+        names = ("sources.json", "studio_notes.json", "config.json", "conversations.json")
+        paths = [self.root / name for name in names]
+        return "-".join(
+            str(folder_stamp(path)) for path in (*paths, self.jobs, self.chats, self.quarantine)
+        )
+
     @property
     def vector_uri(self) -> str:
         """Where this notebook's LanceDB tables live; a prefix of its own below a remote address."""
@@ -139,6 +147,14 @@ class Workspace:
             return str(self.root / "lancedb")
         key = self.config_file.read()["workspace_id"]
         return f"{base.rstrip('/')}/{key}"
+
+
+def folder_stamp(path: Path) -> int:
+    """When a folder's entries or a file last changed, in ns; 0 when it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _notice(path: Path) -> Notice:

@@ -152,8 +152,7 @@ def _clean(document: Document) -> None:
         nonlocal removed
         text, count = _NOT_TEXT.subn("", text)
         removed += count
-        return text.replace("\x0c", "\n").replace("\x0b", "\n") if "\x0b" <= min(text, default="~") \
-            else text
+        return text.replace("\x0c", "\n").replace("\x0b", "\n")
 
     document.title = clean(document.title).strip()
     document.metadata = {key: clean(value) for key, value in document.metadata.items()}

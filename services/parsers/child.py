@@ -16,14 +16,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from services.errors import HaloError, ParserStoppedError, from_os_error
 
+resource: ModuleType | None
 try:
     import resource
 except ImportError:  # Windows has no resource limits
-    resource = None  # type: ignore[assignment]
+    resource = None
 
 _BARRED = frozenset(
     {
@@ -149,8 +151,8 @@ def _limit_cpu(seconds: float) -> None:
 def _peak_mb() -> float:
     if resource is None:
         return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def _too_big() -> ParserStoppedError:

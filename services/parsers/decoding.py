@@ -5,6 +5,7 @@ encoding, then a scored guess. Every step looks at the whole file, never at its 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import re
 from dataclasses import dataclass
 
@@ -65,6 +66,9 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
     for bom, label, codec in _BOMS:
         if data.startswith(bom):
             return _decoded(data[len(bom) :], codec, label)
+    if b"\x1b$" in data or b"\x1b(J" in data:  # Japanese mail text: only 7-bit bytes, so also UTF-8
+        with contextlib.suppress(UnicodeDecodeError):
+            return Decoded(_lines(data.decode("iso2022_jp")), "iso2022_jp")
     for errors in ("strict", "surrogatepass"):
         try:
             return Decoded(_lines(data.decode("utf-8", errors)), "utf-8")
@@ -83,7 +87,7 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
 
 
 def utf16_without_bom(data: bytes) -> str | None:
-    """"utf-16-le" or "utf-16-be" when every other byte is mostly zero on one side only."""
+    """The name utf-16-le or utf-16-be when every other byte is mostly zero on one side only."""
     if len(data) < 4 or len(data) % 2:
         return None
     sample = data[: 1 << 16]

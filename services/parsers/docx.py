@@ -217,7 +217,7 @@ class _Reader:
                         walk(box)
                     parts.extend(content.notes)
                 elif child.tag == f"{W}tr":
-                    cells = [self._flat(cell, " ") for cell in child.iter(f"{W}tc")]
+                    cells = [self._flat(cell, " ") for cell in _inside(child, "tc")]
                     parts.append(tables.line(cells) if joiner == "\n" else " ".join(cells))
                 elif child.tag not in _LEFT_OUT and not _is_placeholder(child):
                     walk(child)

@@ -47,7 +47,9 @@ _FREQUENT = {
     "ARABIC": "اليمنوتربدعس",
     "THAI": "านรอกเงมยลวดทสตะปบคหแจพชขใไ",
 }
-_MARKS = "\u2018\u2019\u201c\u201d\u201e\u201a\u2013\u2014\u2026\u20ac\u00a0\u2022\u2122«»°§¿¡£©®·½²³µ"
+_MARKS = (
+    "\u2018\u2019\u201c\u201d\u201e\u201a\u2013\u2014\u2026\u20ac\u00a0\u2022\u2122«»°§¿¡£©®·½²³µ"
+)
 _WIDE_MARKS = "、。・「」『』（）！？：；，．《》〈〉【】ー々～…—“”‘’"
 
 
@@ -114,21 +116,22 @@ def _frequent(char: str, codec: str) -> bool:
 
 
 def _narrow_score(text: str) -> float:
-    beyond = [(i, c) for i, c in enumerate(text) if c >= "\x80"]
-    if not beyond:
-        return 0.0
-    latin: list[str] = []
+    beyond = [(i, c) for i, c in enumerate(text) if c >= "\x80" or c == "\n"]
+    latin: dict[int, list[str]] = {}  # by line: a text may hold several languages
+    number = 0
     total = 0.0
     for i, char in beyond:
         before, after = text[i - 1 : i], text[i + 1 : i + 2]
-        if char in _MARKS:
+        if char == "\n":
+            number += 1
+        elif char in _MARKS:
             total += -0.5 if before.isalpha() and after.isalpha() and char != "\u2019" else 0.9
         elif char < "\xa0":
             total -= 2  # a C1 control
         elif char.isalpha() or unicodedata.category(char) == "Mn":
             script = _script(char)
             if script == "LATIN":
-                latin.append(char.lower())
+                latin.setdefault(number, []).append(char.lower())
                 if before >= "\x80" and after >= "\x80" and before.isalpha() and after.isalpha():
                     total -= 0.5  # words are not made of accented letters alone
             elif before.isalpha() and _script(before) != script:
@@ -141,9 +144,9 @@ def _narrow_score(text: str) -> float:
                 total -= 0.3 if before.isupper() and script != "LATIN" else 0.1
         else:
             total -= 0.7
-    if latin:
-        total += max(sum(1.0 if c in letters else 0.1 for c in latin) for letters in _LATIN)
-    return total / len(beyond)
+    for line in latin.values():
+        total += max(sum(1.0 if c in letters else 0.1 for c in line) for letters in _LATIN)
+    return total / max(len(beyond) - number, 1)
 
 
 @lru_cache(maxsize=2_000)

@@ -38,9 +38,7 @@ _SMALL_WORDS = {
     "tr": "ve bir bu için ile da de olarak olan çok en gibi daha sonra kadar ne var ise",
     "cs": "a se na v že je s z do o to jako za pro by ale jsou k po jeho",
 }
-_VOTES = {
-    code: frozenset(words.split()) for code, words in _SMALL_WORDS.items()
-}
+_VOTES = {code: frozenset(words.split()) for code, words in _SMALL_WORDS.items()}
 _WORDS = re.compile(r"[^\W\d_]+")
 
 
@@ -67,4 +65,5 @@ def guess_language(blocks: Iterable[Block]) -> str | None:
     words = Counter(_WORDS.findall(text.lower()))
     votes = Counter({code: sum(words[word] for word in small) for code, small in _VOTES.items()})
     (best, count), (_, second) = votes.most_common(2)
-    return best if count >= 0.08 * words.total() and count > 1.15 * second else None
+    enough = count >= max(0.08 * words.total(), 4)
+    return best if enough and count > 1.15 * second else None

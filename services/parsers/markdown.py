@@ -14,7 +14,9 @@ from services.parsers.decoding import decode
 from services.parsers.outline import Outline
 
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^(title|author|authors|date|lang|language):[ \t]*(\S.*)$", re.MULTILINE | re.I)
+_FIELD = re.compile(
+    r"^(title|author|authors|date|lang|language):[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE
+)
 _TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 

@@ -27,6 +27,10 @@ class Outline:
                 break
         return ""
 
+    def leave(self) -> None:
+        """Stand under no heading from here on (a new slide)."""
+        self._path = []
+
     def heading(self, text: str, level: int, **fields: object) -> None:
         """Add a heading (on one line) of ``level`` 1 or deeper; a blank one is left out."""
         text = " ".join(text.split())

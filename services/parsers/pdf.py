@@ -280,7 +280,8 @@ def _plain_layout(text: str) -> PageLayout | None:
     for line in text.splitlines():
         y += 12.0
         if line.strip():
-            rows.append(Row([Segment(line.strip(), 0, y - 10, 400, y, 10.0, False, len(rows))]))
+            only = Segment(line.strip(), 0, y - 10, 400, y, 10.0, False, False, len(rows))
+            rows.append(Row([only]))
     return PageLayout(600.0, max(2 * y, 800.0), [rows]) if rows else None
 
 

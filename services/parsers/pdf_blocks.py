@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 from services.models import Block, BlockKind
 from services.parsers.pdf_layout import PageLayout, Row, letters
@@ -69,6 +70,8 @@ def assemble(
     for number, page in enumerate(pages):
         if page is not None:
             pieces.extend(_page_pieces(page, number, body, words, outline))
+    # A rule made of underscores or a lone list mark is no text.
+    pieces = [piece for piece in pieces if any(map(str.isalnum, piece.text))]
     _link_tables(pieces)
     _set_levels(pieces, outline)
     blocks: list[Block] = []
@@ -112,7 +115,7 @@ def _body_style(pages: list[PageLayout | None]) -> tuple[float, bool]:
 
 def _words(pages: list[PageLayout | None]) -> set[str]:
     rows = _rows(pages)
-    if not any(row.segments[-1].text[-1] in LINE_END_HYPHENS for row in rows):
+    if not any(one.text[-1] in LINE_END_HYPHENS for row in rows for one in row.segments):
         return set()
     return vocabulary(one.text.rstrip(LINE_END_HYPHENS) for row in rows for one in row.segments)
 
@@ -127,7 +130,7 @@ def _page_pieces(
     for flow in page.flows:
         leading = _leading(flow)
         run: list[Row] = []
-        for item in find_tables(flow):
+        for item in find_tables(flow, partial(join_lines, words=words)):
             if isinstance(item, Table):
                 _close(run, pieces, number, body, words, outline)
                 pieces.append(_Piece("table", item.text, number, table=item))
@@ -208,8 +211,16 @@ def _heading_style(run: list[Row], text: str, body: tuple[float, bool]) -> Style
     large = size >= 1.15 * body[0]
     heavy = bold and not body[1] and size > 0.85 * body[0]
     capitals = text.isupper() and letters(text) >= 6 and len(run) <= 3 and size > 0.85 * body[0]
+    slanted = (
+        len(run) == 1
+        and run[0].italic
+        and len(text) <= 90
+        and text[0].isupper()
+        and text[-1] not in ".:)"
+        and size > 0.85 * body[0]
+    )
     sentence = text.endswith(".") and not _SECTION.match(text) and len(text) > 60
-    if not (large or heavy or capitals) or sentence:
+    if not (large or heavy or capitals or slanted) or sentence:
         return None
     if text[0].islower() and not large:
         return None

@@ -17,7 +17,7 @@ from services.pdfium import PageText, TextPage
 
 CELL_GAP = 1.2
 """A gap of this many font sizes starts another segment."""
-NUMBER_GAP = 0.45
+NUMBER_GAP = 0.3
 """The same between two words that both look like numbers."""
 
 _BEFORE_GAP = frozenset("0123456789)%—–")
@@ -42,6 +42,7 @@ class Segment:
     bottom: float
     size: float
     bold: bool
+    italic: bool
     order: int
 
     @property
@@ -86,6 +87,10 @@ class Row:
     @property
     def bold(self) -> bool:
         return all(segment.bold for segment in self.segments)
+
+    @property
+    def italic(self) -> bool:
+        return all(segment.italic for segment in self.segments)
 
 
 @dataclass(slots=True)
@@ -175,25 +180,21 @@ def _segments(
                 rights[i],
                 bottoms[i],
                 sizes[i],
-                is_bold(fonts[i]) and is_bold(closing[i]),
+                _says(_BOLD, fonts[i]) and _says(_BOLD, closing[i]),
+                _says(_ITALIC, fonts[i]) and _says(_ITALIC, closing[i]),
                 i,
             )
         )
     return _without_leaders(segments)
 
 
-_BOLD = re.compile(rb"bold|black|heavy|semibold|demi|,b(?!a)|-b(?![a-z])", re.IGNORECASE)
-_bold_names: dict[bytes, bool] = {}
+_BOLD = re.compile(rb"bold|black|heavy|demi|,b(?!a)|-b(?![a-z])", re.IGNORECASE)
+_ITALIC = re.compile(rb"italic|oblique|-it(?![a-z])|,i", re.IGNORECASE)
 
 
-def is_bold(font: bytes) -> bool:
-    """Whether a font's name says that it is bold."""
-    known = _bold_names.get(font)
-    if known is None:
-        if len(_bold_names) > 4096:
-            _bold_names.clear()
-        known = _bold_names[font] = _BOLD.search(font) is not None
-    return known
+def _says(style: re.Pattern[bytes], font: bytes) -> bool:
+    """Whether a font's name says that it has a style."""
+    return style.search(font) is not None
 
 
 def _without_leaders(segments: list[Segment]) -> list[Segment]:
@@ -252,7 +253,7 @@ def _vertical_rows(words: PageText) -> list[Row]:
                 before.text += text
                 before.bottom = bottom
                 continue
-            before = Segment(text, left, top, right, bottom, right - left, False, i)
+            before = Segment(text, left, top, right, bottom, right - left, False, False, i)
             rows.append(Row([before]))
     return rows
 
@@ -342,7 +343,7 @@ def _rows(segments: list[Segment]) -> list[Row]:
     rows: list[Row] = []
     for segment in sorted(segments, key=lambda one: (one.bottom, one.order)):
         last = rows[-1].segments[0] if rows else None
-        if last and segment.bottom - last.bottom < 0.4 * min(segment.size, last.size):
+        if last and _on_one_line(last, segment):
             rows[-1].segments.append(segment)
         else:
             rows.append(Row([segment]))
@@ -350,6 +351,14 @@ def _rows(segments: list[Segment]) -> list[Row]:
         if len(row.segments) > 1:
             row.segments = _in_line(row.segments)
     return rows
+
+
+def _on_one_line(above: Segment, below: Segment) -> bool:
+    smaller = min(above.size, below.size)
+    if below.bottom - above.bottom < 0.4 * smaller:
+        return True
+    raised = smaller < 0.85 * max(above.size, below.size)  # a footnote mark beside its line
+    return raised and min(above.bottom, below.bottom) - max(above.top, below.top) > 0.6 * smaller
 
 
 def _in_line(segments: list[Segment]) -> list[Segment]:
@@ -383,6 +392,7 @@ def _in_line(segments: list[Segment]) -> list[Segment]:
                 right=max(last.right, segment.right),
                 size=max(last.size, segment.size),
                 bold=last.bold and segment.bold,
+                italic=last.italic and segment.italic,
             )
     return merged
 

@@ -56,7 +56,11 @@ def _edges(page: PageLayout) -> tuple[list[Row], list[Row]]:
     """Rows at the top and at the bottom of a page, the outermost first."""
     rows = sorted((row for flow in page.flows for row in flow), key=lambda row: row.bottom)
     top = [row for row in rows[:_LINES] if row.bottom < EDGE * page.height]
-    bottom = [row for row in rows[-_LINES:] if row.top > (1 - EDGE) * page.height]
+    bottom = [
+        row
+        for row in rows[-_LINES:]
+        if row.top > (1 - EDGE) * page.height or row is rows[-1]  # pages made from web pages end early
+    ]
     return top, bottom[::-1]
 
 

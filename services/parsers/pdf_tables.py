@@ -7,8 +7,10 @@ row label that wraps is joined, so that every line of a table can be read on its
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -23,6 +25,8 @@ _NUMBER = re.compile(
 )
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d(?:\s?\([a-z0-9]\))?")
 _OPEN_END = re.compile(r"(?:,|\b(?:and|or|of|to|the|in|for|from|by|on|with|net|per|non)|[-–—/(])$")
+
+_SIGN_SPACE = re.compile(r"([$€£¥])\s+(?=[\d(.—–-])")
 
 Span = tuple[float, float]
 
@@ -53,10 +57,14 @@ class Table:
 def _line(cells: list[str]) -> str:
     if not any(cells[1:]):
         return cells[0]
-    return " | ".join(cells).strip()
+    return _SIGN_SPACE.sub(r"\1", " | ".join(cells)).strip()
 
 
-def find_tables(rows: list[Row]) -> list[Row | Table]:
+Join = Callable[[list[str]], str]
+"""Puts the lines of a wrapped label together."""
+
+
+def find_tables(rows: list[Row], join: Join = " ".join) -> list[Row | Table]:
     """Rows of one flow with the tables among them recognised, order kept."""
     items: list[Row | Table] = []
     at = 0
@@ -67,7 +75,7 @@ def find_tables(rows: list[Row]) -> list[Row | Table]:
             continue
         end = _extent(rows, at)
         start = _first_head(rows, at, len(items), items)
-        table = _build(rows[start:end])
+        table = _build(rows[start:end], join)
         if table is None:
             items.extend(rows[at:end])
         else:
@@ -96,23 +104,28 @@ def _is_data(row: Row) -> bool:
 def _extent(rows: list[Row], start: int) -> int:
     """The row after the last one that can belong to the table starting at ``start``."""
     last = start
-    left, right = rows[start].left, rows[start].right
-    value_lefts = [rows[start].segments[-1].left]
-    has_data = _is_data(rows[start])
-    size = rows[start].size
+    first = rows[start]
+    left, right, size = first.left, first.right, first.size
+    value_lefts = [first.segments[-1].left]
+    numbers_left = _numbers_left(first)
+    has_data = _is_data(first)
+    steps: list[float] = []
     for at in range(start + 1, len(rows)):
-        row, before = rows[at], rows[at - 1]
-        gap = row.bottom - before.bottom
-        if gap > 4.5 * row.size or row.size > 1.25 * size:
+        row = rows[at]
+        step = row.bottom - rows[at - 1].bottom
+        usual = statistics.median(steps) if steps else 1.3 * row.size
+        if step > 4.5 * row.size or row.size > 1.35 * size:
             break
         if len(row.segments) > 1:
             data = _is_data(row)
-            if has_data and not data and _starts_anew(rows, at, gap):
+            if has_data and not data and _is_head(row, numbers_left, at - last > 1, step / usual):
                 break
             has_data = has_data or data
             last = at
-            left, right = min(left, row.left), max(right, row.right)
+            left, right, size = min(left, row.left), max(right, row.right), max(size, row.size)
             value_lefts.append(row.segments[-1].left)
+            numbers_left = min(numbers_left, _numbers_left(row))
+            steps.append(step)
             continue
         only = row.segments[0]
         value_left = statistics.median(value_lefts)
@@ -123,17 +136,26 @@ def _extent(rows: list[Row], start: int) -> int:
             break
         if at - last > (12 if in_values else 4) or only.right > right + 4 * only.size:
             break
-        if has_data and in_values and gap > 1.8 * only.size and not is_number(only.text):
-            break
+        if has_data and not is_number(only.text):
+            over_numbers = only.middle > numbers_left and only.left > numbers_left - 2 * only.size
+            if over_numbers or (only.right > numbers_left and step > 1.35 * usual):
+                break
     return last + 1
 
 
-def _starts_anew(rows: list[Row], at: int, gap: float) -> bool:
-    """Whether column heads after values begin another table."""
-    row = rows[at]
+def _numbers_left(row: Row) -> float:
+    return min((one.left for one in row.segments[1:] if is_number(one.text)), default=math.inf)
+
+
+def _is_head(row: Row, numbers_left: float, after_label: bool, step: float) -> bool:
+    """Whether words without values, met after values, are the column heads of another table.
+
+    ``step`` is the distance to the line before, 1 being usual in this table.
+    """
+    if after_label or row.left > numbers_left - 2 * row.size:
+        return True
     years = sum(_YEAR.search(one.text) is not None for one in row.segments)
-    heads = years >= max(2, len(row.segments) - 1)
-    return heads or (gap > 2.2 * row.size and row.bold)
+    return years >= max(2, len(row.segments) - 1) or (step > 1.7 and row.bold)
 
 
 def _first_head(rows: list[Row], start: int, count: int, items: list[Row | Table]) -> int:
@@ -158,7 +180,7 @@ def _first_head(rows: list[Row], start: int, count: int, items: list[Row | Table
     return first
 
 
-def _build(rows: list[Row]) -> Table | None:
+def _build(rows: list[Row], join: Join) -> Table | None:
     tabular = [row for row in rows if len(row.segments) > 1]
     data = [row for row in tabular if _is_data(row)]
     cells = [one for row in tabular for one in row.segments[1:]]
@@ -167,19 +189,19 @@ def _build(rows: list[Row]) -> Table | None:
         len(data) >= 2 or (len(data) == 1 and len(tabular) >= 2)
     )
     if numeric:
-        columns = _number_columns(data)
+        values, columns = _number_columns(data)
         if len(columns) < 2:
             return None
         body = next(i for i, row in enumerate(rows) if _is_data(row))
         heads = _count_heads(rows[:body], columns)
     else:
-        columns = _text_columns(tabular)
+        values = columns = _text_columns(tabular)
         if not _aligned(tabular, columns):
             return None
         heads = _text_heads(rows, columns)
-    head = _head_cells(rows[:heads], columns) if heads else None
+    head = _head_cells(rows[:heads], columns, values) if heads else None
     placed = [(row, _place(row, columns)) for row in rows[heads:]]
-    lines = _join_labels(placed) if numeric else _join_wrapped(placed)
+    lines = _join_labels(placed, join) if numeric else _join_wrapped(placed, join)
     if not lines:
         return None
     return Table(
@@ -201,15 +223,15 @@ def _merged(spans: list[Span]) -> list[Span]:
     return result
 
 
-def _number_columns(data: list[Row]) -> list[Span]:
-    """Columns of a table of values: the spans of the numbers, then those of the words."""
+def _number_columns(data: list[Row]) -> tuple[list[Span], list[Span]]:
+    """Columns of a table of values: those of its numbers, and all of them, left to right."""
     spans = [
-        (one.left, one.right)
-        for row in data
+        (one.left, one.right, number)
+        for number, row in enumerate(data)
         for position, one in enumerate(row.segments)
         if is_number(one.text) and (position or len(row.segments) == 1)
     ]
-    values = _merged(spans)
+    values = _grown(spans)
     words: list[Span] = []
     for row in data:
         for one in row.segments:
@@ -225,7 +247,30 @@ def _number_columns(data: list[Row]) -> list[Span]:
                     break
             if stop - start > 1:
                 words.append((start, stop))
-    return sorted(values + _merged(words))
+    return values, sorted(values + _merged(words))
+
+
+def _grown(spans: list[tuple[float, float, int]]) -> list[Span]:
+    """Columns grown from (left, right, row) of numbers, the narrowest first.
+
+    A number that reaches over two columns joins them only when no row has a value in both.
+    """
+    columns: list[tuple[float, float, set[int]]] = []
+    for left, right, row in sorted(spans, key=lambda span: span[1] - span[0]):
+        over = [column for column in columns if left < column[1] and right > column[0]]
+        rows = [number for column in over for number in column[2]]
+        if len(over) > 1 and len(set(rows)) < len(rows):
+            continue
+        for column in over:
+            columns.remove(column)
+        columns.append(
+            (
+                min([left, *(column[0] for column in over)]),
+                max([right, *(column[1] for column in over)]),
+                {row, *rows},
+            )
+        )
+    return sorted((left, right) for left, right, _ in columns)
 
 
 def _text_columns(tabular: list[Row]) -> list[Span]:
@@ -327,39 +372,38 @@ def _split_numbers(segments: list[Segment], columns: list[Span]) -> list[Segment
     return result
 
 
-def _head_cells(rows: list[Row], columns: list[Span]) -> list[str]:
+def _head_cells(rows: list[Row], columns: list[Span], numbers: list[Span]) -> list[str]:
     """Column heads over several lines as one line; a head over several columns in each."""
     cells: list[list[str]] = [[] for _ in columns]
-    values = list(range(1, len(columns))) if len(columns) > 1 else [0]
+    values = [i for i, span in enumerate(columns) if span in numbers and (i or len(columns) == 1)]
     for row in rows:
-        segments = row.segments
-        for at, one in enumerate(segments):
-            if one.left < columns[0][1] and one.middle < columns[values[0]][0]:
-                cells[0].append(one.text)
-                continue
-            for column in _spanned(one, segments, at, columns, values):
+        heads = [one for one in row.segments if one.right > columns[values[0]][0]]
+        for one in row.segments:
+            place = _nearest(one, columns)
+            over_words = place not in values and one.middle < columns[place][1]
+            group = [place] if over_words else _spanned(one, heads, columns, values)
+            for column in group:
                 cells[column].append(one.text)
     return [" ".join(parts) for parts in cells]
 
 
 def _spanned(
-    one: Segment, segments: list[Segment], at: int, columns: list[Span], values: list[int]
+    one: Segment, heads: list[Segment], columns: list[Span], values: list[int]
 ) -> list[int]:
-    """The columns a head stands over."""
+    """The columns of values a head stands over."""
 
     def centre(group: list[int]) -> float:
         return (columns[group[0]][0] + columns[group[-1]][1]) / 2
 
-    over = [i for i in values if _overlap(one, columns[i]) > 0.25 * _width(columns[i])]
-    heads = [head for head in segments if head.middle >= columns[values[0]][0]]
     if len(heads) == 1 and len(values) > 1 and abs(one.middle - centre(values)) < 2 * one.size:
         return values
-    if 1 < len(heads) < len(values) and len(values) % len(heads) == 0:
+    if 1 < len(heads) < len(values) and len(values) % len(heads) == 0 and one in heads:
         share = len(values) // len(heads)
-        place = heads.index(one) if one in heads else at
-        group = values[place * share : (place + 1) * share]
-        if group and abs(one.middle - centre(group)) < 2 * one.size:
+        at = heads.index(one)
+        group = values[at * share : (at + 1) * share]
+        if abs(one.middle - centre(group)) < 2 * one.size:
             return group
+    over = [i for i in values if _overlap(one, columns[i]) > 0.25 * _width(columns[i])]
     if len(over) > 1:
         return over
     return [min(values, key=lambda i: abs(centre([i]) - one.middle))]
@@ -369,7 +413,7 @@ def _width(span: Span) -> float:
     return span[1] - span[0]
 
 
-def _join_labels(placed: list[tuple[Row, list[str]]]) -> list[list[str]]:
+def _join_labels(placed: list[tuple[Row, list[str]]], join: Join) -> list[list[str]]:
     """Body rows of a table of values, with labels that wrap over lines put together."""
     rows: list[list[str]] = []
     tops: list[Row] = []
@@ -382,7 +426,7 @@ def _join_labels(placed: list[tuple[Row, list[str]]]) -> list[list[str]]:
             open_label = not any(before[1:]) and not before[0].endswith(":")
             wraps = label[:1].islower() or _OPEN_END.search(before[0]) is not None
             if open_label and before[0] and label and wraps:
-                rows[-1] = [f"{before[0]} {label}", *cells[1:]]
+                rows[-1] = [join([before[0], label]), *cells[1:]]
                 tops[-1] = row
                 continue
             if open_label and before[0] and not label and values and overlapping:
@@ -393,7 +437,7 @@ def _join_labels(placed: list[tuple[Row, list[str]]]) -> list[list[str]]:
             leads_on = following is not None and following[0][:1].islower()
             if label and not values and any(before[1:]) and not leads_on:
                 if overlapping or (label[:1].islower() and not label.endswith(":")):
-                    rows[-1] = [f"{before[0]} {label}", *before[1:]]
+                    rows[-1] = [join([before[0], label]), *before[1:]]
                     tops[-1] = row
                     continue
         rows.append(cells)
@@ -401,7 +445,7 @@ def _join_labels(placed: list[tuple[Row, list[str]]]) -> list[list[str]]:
     return [cells for cells in rows if any(cells)]
 
 
-def _join_wrapped(placed: list[tuple[Row, list[str]]]) -> list[list[str]]:
+def _join_wrapped(placed: list[tuple[Row, list[str]]], join: Join) -> list[list[str]]:
     """Body rows of a table of words: lines set tighter than its rows belong to one row."""
     gaps = [below.bottom - above.bottom for (above, _), (below, _) in pairwise(placed)]
     tight = min(gaps, default=0.0)
@@ -414,7 +458,9 @@ def _join_wrapped(placed: list[tuple[Row, list[str]]]) -> list[list[str]]:
             or (not cells[0] and filled[at] < len(cells) and gaps[at - 1] < 1.3 * tight)
         )
         if joins and rows:
-            rows[-1] = [f"{a} {b}".strip() for a, b in zip(rows[-1], cells, strict=True)]
+            rows[-1] = [
+                join([a, b]) if a and b else a or b for a, b in zip(rows[-1], cells, strict=True)
+            ]
         else:
             rows.append(cells)
     return [cells for cells in rows if any(cells)]

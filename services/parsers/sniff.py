@@ -90,12 +90,21 @@ _ZIP_KINDS = (
 _MIMETYPES = (
     (b"application/epub+zip", "an EPUB book", "Convert it to PDF or HTML and add it again."),
     (b"application/vnd.oasis.opendocument.text", "an OpenDocument text", "Save it as .docx."),
-    (b"application/vnd.oasis.opendocument.spreadsheet", "an OpenDocument sheet", "Save it as .xlsx."),
-    (b"application/vnd.oasis.opendocument.presentation", "OpenDocument slides", "Save it as .pptx."),
+    (
+        b"application/vnd.oasis.opendocument.spreadsheet",
+        "an OpenDocument sheet",
+        "Save it as .xlsx.",
+    ),
+    (
+        b"application/vnd.oasis.opendocument.presentation",
+        "OpenDocument slides",
+        "Save it as .pptx.",
+    ),
 )
 
 _HTML = re.compile(
-    rb"(\s|<\?xml[^>]*>|<!--.*?-->)*<(!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL
+    rb"(\s|<\?xml[^>]*>|<!--.*?-->)*<(!doctype\s+html|html|head|body)[\s>]",
+    re.IGNORECASE | re.DOTALL,
 )
 _TAG = re.compile(rb"<(p|div|h[1-6]|table|ul|span|title|meta|a)\b[^>]*>", re.IGNORECASE)
 _MAIL = re.compile(rb"(?:[A-Za-z-]+:[^\n]*\n(?:[ \t][^\n]*\n)*){3,}")
@@ -153,9 +162,7 @@ def is_dicom_file(data: bytes) -> bool:
 
 def unsupported(found: str, step: str) -> UnsupportedKindError:
     """The refusal of a kind; ``found`` completes "This is ..."."""
-    return UnsupportedKindError(
-        f"This is {found}, which HALO cannot read.", step=step, found=found
-    )
+    return UnsupportedKindError(f"This is {found}, which HALO cannot read.", step=step, found=found)
 
 
 def damaged(found: str) -> UnreadableSourceError:

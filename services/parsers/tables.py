@@ -10,7 +10,9 @@ from services.models import Block
 
 ROWS_PER_BLOCK = 100
 _SPACE = re.compile(r"\s+")
-_NUMBER = re.compile(r"[-+(]?[$€£¥]?\s*[\d.,' \u00a0]*\d[\d.,]*\s*[%€$£¥)]?|[-+]?\d*\.?\d+[eE][-+]?\d+")
+_NUMBER = re.compile(
+    r"[-+(]?[$€£¥]?\s*[\d.,' \u00a0]*\d[\d.,]*\s*[%€$£¥)]?|[-+]?\d*\.?\d+[eE][-+]?\d+"
+)
 _DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?")
 _LONGEST_HEAD = 80
 

@@ -134,7 +134,9 @@ def test_sections_of_level_one_and_two_never_share_a_passage():
 
 
 def test_slides_and_sheets_never_share_a_passage():
-    doc = document(Block(text="a b", slide=1), Block(text="c d", slide=2), Block(text="e", sheet="S"))
+    doc = document(
+        Block(text="a b", slide=1), Block(text="c d", slide=2), Block(text="e", sheet="S")
+    )
     chunks = chunk_document(doc, words)
     assert [(c.text, c.slide, c.sheet) for c in chunks] == [
         ("a b", 1, None),
@@ -164,9 +166,7 @@ def test_a_long_table_repeats_its_header_as_a_piece_of_its_own():
 
 
 def test_small_tables_stay_whole_and_stay_with_their_neighbours():
-    doc = document(
-        Block(text="Before."), Block(kind="table", text="a | b\n1 | 2", header_rows=1)
-    )
+    doc = document(Block(text="Before."), Block(kind="table", text="a | b\n1 | 2", header_rows=1))
     (chunk,) = chunk_document(doc, words)
     assert chunk.text == "Before.\n\na | b\n1 | 2"
 

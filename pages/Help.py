@@ -1,0 +1,1 @@
+"""A short guide to the screen."""

@@ -1,0 +1,321 @@
+"""One turn of the log: a question, and its answer with everything that can be done with it.
+
+A turn shows one answer: the newest, or an earlier one that was asked for. Elements come in the
+same order in every state, so that nothing jumps when an answer is complete. Only the last turn
+has a row of buttons; the others keep the same actions in their one menu, for the page's weight.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import streamlit as st
+
+from panels import clipboard, markdown
+from panels.actions import action
+from panels.citing import Shown, source_line
+from panels.places import place
+from panels.text import error, finding, label, number, t, when
+from services import chat, notes
+from services.models import Answer, Claim, Message, Support
+from services.workspace import Workspace
+
+TICKS: dict[Support, str] = {
+    "supported": ":green[{}]",
+    "partly": ":orange[{}]",
+    "unsupported": ":orange[{}]",
+    "unchecked": ":gray[{}]",
+}
+HOLLOW = frozenset({"unsupported", "unchecked"})
+CLAIM_ICONS: dict[Support, str] = {
+    "supported": ":green[:material/check_circle:]",
+    "partly": ":orange[:material/contrast:]",
+    "unsupported": ":orange[:material/info:]",
+    "unchecked": ":gray[:material/pending:]",
+}
+ORDER: tuple[Support, ...] = ("supported", "partly", "unsupported", "unchecked")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question and its answers, oldest first; ``question`` is None when it is missing."""
+
+    question: Message | None
+    answers: tuple[Message, ...]
+
+    @property
+    def id(self) -> str:
+        return (self.question or self.answers[0]).id
+
+
+def turns_of(messages: Sequence[Message]) -> list[Turn]:
+    """The log as turns: each answer belongs to the question it replies to, or the last one."""
+    questions: dict[str, Message] = {}
+    answers: dict[str, list[Message]] = {}
+    last = ""
+    for message in messages:
+        if message.role == "user":
+            last = message.id
+            questions[last] = message
+            answers.setdefault(last, [])
+        else:
+            owner = message.reply_to if message.reply_to in questions else last or message.id
+            answers.setdefault(str(owner), []).append(message)
+    return [Turn(questions.get(key), tuple(found)) for key, found in answers.items()]
+
+
+class Drawn:
+    """Draws turns of one conversation. ``answering`` is True while one of them is written."""
+
+    def __init__(
+        self, workspace: Workspace, conversation_id: str, shown: Shown, *, answering: bool
+    ) -> None:
+        self.workspace, self.conversation_id = workspace, conversation_id
+        self.shown, self.answering = shown, answering
+
+    def turn(self, turn: Turn, *, last: bool, live: Callable[[Message], None]) -> None:
+        """Draw a turn; ``live`` draws an answer that is being written."""
+        if turn.question:
+            with st.container(key=f"q_{turn.id}", horizontal=True, horizontal_alignment="right"):
+                st.html(f'<div class="q">{html.escape(turn.question.content)}</div>')
+        if not turn.answers:
+            return
+        at = min(_chosen(turn.id, len(turn.answers)), len(turn.answers)) - 1
+        message = turn.answers[at]
+        with st.container(key=f"a_{message.id}", gap=None):
+            if message.state == "running":
+                live(message)
+            else:
+                self.answer(message, turn, at + 1, last=last)
+
+    def answer(self, message: Message, turn: Turn, at: int, *, last: bool) -> None:
+        """A complete answer, or one that ended early, in one of its states."""
+        answer = message.answer or Answer(text=message.content, grounded=True)
+        not_found = message.state == "done" and message.answer is not None and not answer.grounded
+        self.byline(message, answer, at, len(turn.answers), quiet=not_found)
+        if message.state == "failed":
+            self.ended("failed", error(message.error or {}) or t("chat.failed"), message)
+        elif not_found:
+            self.not_found(message, answer)
+        elif message.content:
+            chips = self.shown.chips(message.id, answer.citations, answer.claims)
+            text = markdown.render(message.content, chips, answer.claims, self.shown.words)
+            with st.container(key=f"text_{message.id}"):
+                st.markdown(text, anchors=False)
+        if message.state in ("stopped", "interrupted"):
+            kind = message.state if message.content else f"{message.state}_empty"
+            self.ended(message.state, t(f"chat.{kind}"), message)
+        if answer.claims and message.state == "done" and not not_found:
+            self.claims(message, answer)
+        self.actions(message, answer, turn, last=last)
+        if st.session_state.get("details") == message.id:
+            self.details(message, answer, turn)
+
+    def byline(
+        self, message: Message, answer: Answer, at: int, of: int, *, quiet: bool
+    ) -> None:
+        """The line above an answer: how many sources it is from, how long it took, how it was made."""
+        parts = []
+        cited = len({citation.source_id for citation in answer.citations})
+        if cited and not quiet:
+            parts.append(t("chat.from", n=cited, m=max(len(message.scope or ()), cited)))
+        if message.seconds and message.state == "done":
+            parts.append(t("chat.seconds", s=number(max(message.seconds, 0.1), 1)))
+        if of > 1:
+            parts.append(t("chat.answer_of", n=at, m=of))
+        line = " · ".join(f"<span>{html.escape(part)}</span>" for part in parts)
+        if answer.answered_by == "extractive" and cited and not quiet:
+            line += f' <span class="badge n">{html.escape(t("chat.word_for_word"))}</span>'
+        for notice in answer.notices:
+            line += f'<span class="notice"><i class="ic">info</i>{html.escape(finding(notice))}</span>'
+        st.html(f'<div class="by num">{line}</div>')
+
+    def ended(self, kind: str, sentence: str, message: Message) -> None:
+        """A strip below an answer that ended early: what happened, and the way on."""
+        icon = {"failed": "error", "stopped": "stop_circle"}.get(kind, "link_off")
+        with st.container(
+            key=f"ended_{kind}_{message.id}", horizontal=True, vertical_alignment="center",
+            gap="xsmall",
+        ):
+            st.html(
+                f'<span class="ended"><i class="ic">{icon}</i>{html.escape(sentence)}</span>',
+                width="content",
+            )
+            st.button(
+                t("chat.again"),
+                type="tertiary",
+                key=f"again_{message.id}",
+                disabled=self.answering,
+                help=t("chat.busy") if self.answering else None,
+                on_click=again,
+                args=(self.workspace, self.conversation_id, message.id),
+            )
+
+    def not_found(self, message: Message, answer: Answer) -> None:
+        """Not in the sources: said first, then the passages that came nearest, to open."""
+        passages = self.shown.looked_at(message.id, answer.looked_at)
+        lead = t("chat.looked_at") if passages else t("chat.looked_at_nothing")
+        lines = [f"**{t('chat.not_found')}** {lead}", ""]
+        for chip, passage in passages:
+            where = " · ".join(filter(None, [passage.source_name, place(passage)]))
+            quote = markdown.plain(_shortened(passage.quote))
+            lines.append(f"- [{markdown.plain(where)}](#cite-{chip.target})  \n  {quote}")
+        with st.container(key=f"looked_{message.id}"):
+            st.markdown("\n".join(lines))
+
+    def claims(self, message: Message, answer: Answer) -> None:
+        """The claims line: a tick a claim and the count of each state; opened, the claims."""
+        states = [claim.support for claim in answer.claims]
+        ticks = "".join(
+            TICKS[support].format(("▯" if support in HOLLOW else "▮") * len(list(run)))
+            for support, run in groupby(states)
+        )
+        parts = [t("chat.claims", n=len(states))]
+        for support in ORDER:
+            count = states.count(support)
+            if count:
+                words = label(t(f"chat.claims.{support}", n=count))
+                parts.append(f":orange[**{words}**]" if support == "unsupported" else words)
+        with st.expander(f"{ticks} {' · '.join(parts)}", type="compact", key=f"claims_{message.id}"):
+            st.markdown("\n".join(self.claim_line(claim, message, answer) for claim in answer.claims))
+
+    def claim_line(self, claim: Claim, message: Message, answer: Answer) -> str:
+        """One claim as a list item: its state, its words, its chips."""
+        chips = self.shown.chips(message.id, answer.citations, answer.claims)
+        numbers = [n for n in claim.citations if n in chips]
+        words = markdown.without_markers(claim.text).strip().lstrip("-*#> ")
+        text = f"{words} {''.join(f'[{n}]' for n in numbers)}".replace("\n", " ")
+        state = label(t(f"chat.claim.{claim.support}"))
+        marks = {n: markdown.Chip(c.target, c.quote, gone=c.gone) for n, c in chips.items()}
+        return f"- {CLAIM_ICONS[claim.support]} **{state}.** {markdown.render(text, marks)}"
+
+    def actions(self, message: Message, answer: Answer, turn: Turn, *, last: bool) -> None:
+        """What can be done with the answer: a row below the last one, a menu below the others."""
+        useful = bool(message.content) and message.state != "failed"
+        with st.container(
+            key=f"acts_{message.id}", horizontal=True, vertical_alignment="center", gap=None
+        ):
+            if last and useful:
+                self.button("save", "bookmark_add", save, message)
+                self.button("copy", "content_copy", copy, message)
+            if last and message.state == "done":
+                self.button("regenerate", "refresh", again, message, disabled=self.answering)
+            options = [*([] if last or not useful else ["save", "copy"])]
+            options += ["regenerate"] if not last and message.state == "done" else []
+            if len(turn.answers) > 1:
+                options.append("other_answer" if message == turn.answers[-1] else "newest_answer")
+            options.append("hide_details" if _details(message.id) else "details")
+            icons = {
+                "save": "bookmark_add", "copy": "content_copy", "regenerate": "refresh",
+                "other_answer": "history", "newest_answer": "update", "details": "info",
+                "hide_details": "visibility_off",
+            }  # fmt: skip
+            st.menu_button(
+                ":material/more_horiz:",
+                options,
+                type="tertiary",
+                key=f"menu_a_{message.id}",
+                format_func=lambda option: f":material/{icons[option]}: {t(f'chat.{option}')}",
+                on_click=self.chosen,
+                args=(message, turn),
+            )
+
+    def button(
+        self,
+        name: str,
+        icon: str,
+        callback: Callable[[Workspace, str, str], None],
+        message: Message,
+        *,
+        disabled: bool = False,
+    ) -> None:
+        st.button(
+            t(f"chat.{name}"),
+            icon=f":material/{icon}:",
+            type="tertiary",
+            key=f"{name}_{message.id}",
+            disabled=disabled,
+            help=t("chat.busy") if disabled else None,
+            on_click=callback,
+            args=(self.workspace, self.conversation_id, message.id),
+        )
+
+    def chosen(self, message: Message, turn: Turn) -> None:
+        """Do what was chosen in an answer's menu."""
+        where = (self.workspace, self.conversation_id, message.id)
+        match st.session_state[f"menu_a_{message.id}"]:
+            case "save":
+                save(*where)
+            case "copy":
+                copy(*where)
+            case "regenerate":
+                again(*where)
+            case "other_answer":
+                st.session_state[f"answer_{turn.id}"] = len(turn.answers) - 1
+            case "newest_answer":
+                st.session_state[f"answer_{turn.id}"] = None
+            case "details":
+                st.session_state["details"] = message.id
+            case "hide_details":
+                st.session_state["details"] = None
+
+    def details(self, message: Message, answer: Answer, turn: Turn) -> None:
+        """How the answer came about: who answered, when, from which sources, with which passages."""
+        by = answer.answered_by
+        rows = [
+            (t("chat.details.by"), t("chat.details.extractive") if by == "extractive" else by),
+            (t("chat.details.asked"), when((turn.question or message).created_at)),
+        ]
+        if message.seconds:
+            rows.append((t("chat.details.time"), t("chat.seconds", s=number(message.seconds, 2))))
+        names = [self.shown.names[i] for i in message.scope or () if i in self.shown.names]
+        if names:
+            rows.append((t("chat.details.scope"), ", ".join(names)))
+        if answer.citations:
+            rows.append((t("chat.details.passages"), "\n".join(map(source_line, answer.citations))))
+        if answer.looked_at:
+            seen = [" · ".join(filter(None, [p.source_name, place(p)])) for p in answer.looked_at]
+            rows.append((t("chat.details.looked"), "\n".join(dict.fromkeys(seen))))
+        lines = "".join(
+            f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>" for name, value in rows
+        )
+        st.html(f'<dl class="details num">{lines}</dl>')
+
+
+def _chosen(turn_id: str, newest: int) -> int:
+    return st.session_state.get(f"answer_{turn_id}") or newest
+
+
+def _details(message_id: str) -> bool:
+    return bool(st.session_state.get("details") == message_id)
+
+
+def _shortened(quote: str, limit: int = 180) -> str:
+    line = " ".join(quote.split())
+    return line if len(line) <= limit else f"{line[:limit].rsplit(' ', 1)[0]} …"
+
+
+# -- what a press does ----------------------------------------------------------------------------
+
+
+@action
+def save(workspace: Workspace, conversation_id: str, message_id: str) -> None:
+    notes.note_from_message(workspace, conversation_id, message_id)
+    st.toast(t("chat.saved"), icon=":material/bookmark_added:")
+
+
+@action
+def copy(workspace: Workspace, conversation_id: str, message_id: str) -> None:
+    found = [m for m in chat.load_messages(workspace, conversation_id) if m.id == message_id]
+    citations = found[0].answer.citations if found and found[0].answer else []
+    clipboard.ask_copy(f"text_{message_id}", [source_line(citation) for citation in citations])
+
+
+@action
+def again(workspace: Workspace, conversation_id: str, message_id: str) -> None:
+    """Answer the question again; a second press while it is being answered does nothing."""
+    if chat.running_turn(workspace, conversation_id) is None:
+        chat.regenerate(workspace, conversation_id, message_id)

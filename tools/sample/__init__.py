@@ -1,0 +1,1 @@
+"""Makes the six files of the sample notebook from the texts beside this module."""
