@@ -20,7 +20,7 @@ else \
 fi
 endef
 
-.PHONY: help install run test check lock bench sample clean
+.PHONY: help install run test check lock bench sample docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make install  set up .venv without starting anything"
 	@echo "make lock     choose versions afresh and write requirements/*.lock"
 	@echo "make sample   write the files of the sample notebook again"
+	@echo "make docs     write the tables in README.md again"
 	@echo "make clean    remove .venv and caches; the data folder stays"
 
 install: $(VENV)/.installed
@@ -83,6 +84,9 @@ bench: $(VENV)/.installed-test
 
 sample: $(VENV)/.installed-test
 	$(BIN)/python -m tools.make_sample
+
+docs: $(VENV)/.installed-test
+	$(BIN)/python -m tools.readme
 
 clean:
 	rm -rf $(VENV) .cache build

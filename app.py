@@ -6,10 +6,10 @@ Each panel is a module of ``panels/``; this file says how many fit and how wide 
 import streamlit as st
 
 from panels import chat, components, frame, sources, state, studio
+from panels.citing import Shown
 from panels.text import t
 
 GAP = 16
-DRAW = {"sources": sources.panel, "chat": chat.panel, "studio": studio.panel}
 
 
 def switch(offered: list[state.Panel]) -> state.Panel:
@@ -51,8 +51,16 @@ def arrangement(layout: components.Layout) -> dict[state.Panel, int]:
 with frame.page() as workspace:
     widths = arrangement(components.layout())
     gaps = GAP * (len(widths) - 1) / len(widths)  # Streamlit shares the gaps out evenly
+    shown = Shown(workspace)
     with st.container(key="panels"):
         columns = st.columns([width + gaps for width in widths.values()])
         for name, column in zip(widths, columns, strict=True):
             with column:
-                DRAW[name](workspace)
+                match name:
+                    case "sources":
+                        sources.panel(workspace)
+                    case "chat":
+                        chat.panel(workspace, shown)
+                    case "studio":
+                        studio.panel(workspace, shown)
+    shown.listen()

@@ -17,10 +17,11 @@ from streamlit.delta_generator import DeltaGenerator
 from panels import state, status, text
 from panels.actions import action
 from panels.places import icon_of
-from panels.text import label, t
+from panels.text import t
 from services import ingestion
 from services.errors import HaloError
-from services.ingestion import Added, Incoming, SourceView
+from services.ingestion import SourceView
+from services.intake import Added, Incoming, folder_files
 from services.settings import upload_limit
 from services.workspace import Workspace
 
@@ -54,7 +55,7 @@ def show(workspace: Workspace) -> None:
     dialog()
 
 
-# -- the three ways -------------------------------------------------------------------------------
+# -- the three ways ------------------------------------------------------------------------------
 
 
 def files(workspace: Workspace) -> None:
@@ -129,7 +130,7 @@ def folder(workspace: Workspace) -> None:
         st.html(f'<p class="meta">{html.escape(t("add.folder_hint"))}</p>')
         return
     try:
-        found = ingestion.folder_files(path)
+        found = folder_files(path)
     except HaloError as refusal:
         st.html(f'<p class="meta err" role="alert">{html.escape(text.error(refusal))}</p>')
         return
@@ -144,10 +145,10 @@ def folder(workspace: Workspace) -> None:
 
 @action
 def take_folder(workspace: Workspace, path: str) -> None:
-    remember(workspace, [Incoming(file.name, file) for file in ingestion.folder_files(path)])
+    remember(workspace, [Incoming(file.name, file) for file in folder_files(path)])
 
 
-# -- a row for each file ----------------------------------------------------------------------------
+# -- a row for each file -------------------------------------------------------------------------
 
 
 def rows(workspace: Workspace) -> None:
@@ -276,9 +277,7 @@ def unlock(workspace: Workspace, view: SourceView, key: str) -> None:
         ingestion.retry_source(workspace, view.source.id, password)
 
 
-def way_out(
-    workspace: Workspace, number: int, item: Added, view: SourceView | None
-) -> None:
+def way_out(workspace: Workspace, number: int, item: Added, view: SourceView | None) -> None:
     """Cancel what runs, remove what is there, skip what waits for an answer."""
     if view and status.running(view):
         verb = "cancel"
@@ -312,4 +311,3 @@ def leave(workspace: Workspace, number: int, verb: str) -> None:
         trash_id = ingestion.delete_sources(workspace, [item.source_id])
         state.offer_undo("source", trash_id, item.name)
     del added[number]
-

@@ -97,7 +97,7 @@ def _listed(known: list[Conversation], current: Conversation | None, key: str) -
     found = next(c for c in known if c.id == key)
     icon = "check" if current and current.id == key else "chat_bubble"
     title = label(found.title) or t("chat.untitled")
-    return f":material/{icon}: {title} :small[{label(when(found.updated_at))}]"
+    return f":material/{icon}: {title} · {label(when(found.updated_at))}"
 
 
 def conversation_menu(workspace: Workspace, current: Conversation) -> None:

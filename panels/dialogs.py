@@ -1,4 +1,4 @@
-"""The dialogs. Session state says which one is open, so a rerun keeps it and never opens a second."""
+"""The dialogs. Session state says which is open, so a rerun keeps it and never opens a second."""
 
 from __future__ import annotations
 

@@ -93,11 +93,15 @@ def panel(name: str) -> AbstractContextManager[object]:
 
 def head(name: str) -> AbstractContextManager[object]:
     """The panel's top row, 48 px high."""
-    return st.container(key=f"ph_{name}", horizontal=True, vertical_alignment="center", gap="xsmall")
+    return st.container(
+        key=f"ph_{name}", horizontal=True, vertical_alignment="center", gap="xsmall"
+    )
 
 
-def body(name: str) -> AbstractContextManager[object]:
-    """The part that scrolls."""
+def body(name: str, *, follow: bool = False) -> AbstractContextManager[object]:
+    """The part that scrolls; with ``follow`` it stays at the end while text is being written."""
+    if follow:  # autoscroll needs a height in pixels; the style sheet sets the real one
+        return st.container(key=f"pb_{name}", gap=None, height=600, border=False, autoscroll=True)
     return st.container(key=f"pb_{name}", gap=None)
 
 

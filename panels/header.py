@@ -12,7 +12,7 @@ from panels.text import label, t
 from services import ingestion, notebooks, storage
 from services.models import ANSWERABLE
 from services.notebooks import Notebook
-from services.pipeline import embedder_state, preparing_progress
+from services.pipeline import pipeline
 from services.workspace import Workspace
 
 LANGUAGE_NAMES = {"auto": "language.auto", "en": "language.en", "de": "language.de"}
@@ -21,7 +21,7 @@ LANGUAGE_NAMES = {"auto": "language.auto", "en": "language.en", "de": "language.
 def header(workspace: Workspace) -> None:
     known = notebooks.list_notebooks()
     current = next((book for book in known if book.id == workspace.id), None)
-    title = current.title if current else t("notebook.default")
+    title = (current and current.title) or t("notebook.default")
     with st.container(key="top", horizontal=True, vertical_alignment="center", gap="small"):
         st.html('<div class="brand"><i></i><span>HALO</span></div>', width="content")
         switcher(workspace, known, title)
@@ -34,9 +34,7 @@ def header(workspace: Workspace) -> None:
             args=("notebook", workspace.id, title),
         )
         st.space("stretch")
-        st.page_link(
-            "pages/Search.py", label=t("search.title"), query_params=address(workspace.id)
-        )
+        st.page_link("pages/Search.py", label=t("search.title"), query_params=address(workspace.id))
         st.html(f'<span class="count num">{counts(workspace)}</span>', width="content")
         model_pill()
         menu(workspace)
@@ -67,18 +65,22 @@ def switcher(workspace: Workspace, known: list[Notebook], title: str) -> None:
             return
         for book in known:
             with st.container(
-                key=f"row_nb_{book.id or 'first'}", horizontal=True, gap="xsmall",
+                key=f"row_nb_{book.id or 'first'}",
+                horizontal=True,
+                gap="xsmall",
                 vertical_alignment="center",
             ):
                 st.button(
-                    label(book.title),
+                    label(book.title or t("notebook.default")),
                     icon=f":material/{'check' if book.id == workspace.id else 'book_2'}:",
                     type="tertiary",
                     key=f"name_nb_{book.id or 'first'}",
                     on_click=switch,
                     args=(book.id,),
                 )
-                st.html(f'<span class="meta num">{text.number(book.sources)}</span>', width="content")
+                st.html(
+                    f'<span class="meta num">{text.number(book.sources)}</span>', width="content"
+                )
         st.text_input(
             t("notebook.new"),
             placeholder=t("notebook.new"),
@@ -89,13 +91,22 @@ def switcher(workspace: Workspace, known: list[Notebook], title: str) -> None:
         )
         with st.container(horizontal=True, gap="xsmall"):
             st.button(
-                t("rename"), icon=":material/edit:", type="tertiary", key="notebook_rename_menu",
-                on_click=rename, args=(workspace.id, title),
+                t("rename"),
+                icon=":material/edit:",
+                type="tertiary",
+                key="notebook_rename_menu",
+                on_click=rename,
+                args=(workspace.id, title),
             )
             st.button(
-                t("delete"), icon=":material/delete:", type="tertiary", key="notebook_delete",
-                disabled=not workspace.id, help=None if workspace.id else t("notebook.first_stays"),
-                on_click=delete, args=(workspace.id, title),
+                t("delete"),
+                icon=":material/delete:",
+                type="tertiary",
+                key="notebook_delete",
+                disabled=not workspace.id,
+                help=None if workspace.id else t("notebook.first_stays"),
+                on_click=delete,
+                args=(workspace.id, title),
             )
 
 
@@ -132,31 +143,31 @@ def delete(notebook_id: str, title: str) -> None:
     state.offer_undo("notebook", trash_id, title)
 
 
-# -- model and menu -----------------------------------------------------------------------------------
+# -- model and menu ------------------------------------------------------------------------------
 
 
 def model_pill() -> None:
     """Where answers come from. While the search model is being prepared, how far that is."""
-
-    def draw() -> bool:
-        preparing = embedder_state() == "preparing"
-        if preparing:
-            share, _stage = preparing_progress()
-            words, dot = t("model.preparing", share=text.percent(share)), "busy"
-        elif embedder_state() == "missing":
-            words, dot = t("model.text_only"), "warn"
-        else:
-            words, dot = t("model.local"), "hollow"
-        st.html(
-            f'<span class="model"><i class="dot {dot}"></i>{html.escape(words)}</span>',
-            width="content",
-        )
-        return preparing
-
-    if embedder_state() == "preparing":
-        live.live(draw, running=True, every=1.0)
+    if pipeline().embedder_state() == "preparing":
+        live.live(draw_pill, running=True, every=1.0)
     else:
-        draw()
+        draw_pill()
+
+
+def draw_pill() -> bool:
+    """Draw the pill as of now; True while the search model is being prepared."""
+    state_now = pipeline().embedder_state()
+    words, dot = t("model.local"), "hollow"
+    if state_now == "preparing":
+        done, _stage = pipeline().preparing_progress()
+        words, dot = t("model.preparing", share=text.percent(done)), "busy"
+    elif state_now == "missing":
+        words, dot = t("model.text_only"), "warn"
+    st.html(
+        f'<span class="model"><i class="dot {dot}"></i>{html.escape(words)}</span>',
+        width="content",
+    )
+    return state_now == "preparing"
 
 
 def menu(workspace: Workspace) -> None:

@@ -138,20 +138,35 @@ def _items(piece: Piece) -> Iterator[Span]:
 
 
 def _table(piece: Piece, hit: Span | None) -> str:
+    """A real table: its header repeated where it was cut, columns of figures to the right."""
     block = piece.block
     heads = list(_lines(Piece(block, 0, len(block.text))))[: block.header_rows]
-    rows = list(_lines(piece))
+    rows = [list(_cells(block.text, start, end)) for start, end in _lines(piece)]
     if piece.start:
-        rows = heads + rows
-    out = []
-    for number, (start, end) in enumerate(rows):
+        rows = [list(_cells(block.text, start, end)) for start, end in heads] + rows
+    body = rows[block.header_rows :]
+    columns = max(map(len, rows), default=0)
+    figures = [_are_figures([block.text[a:b] for a, b in _column(body, n)]) for n in range(columns)]
+    lines = []
+    for number, row in enumerate(rows):
         tag = "th" if number < block.header_rows else "td"
         cells = "".join(
-            f"<{tag}{_numeric(block.text[a:b])}>{_marked(block, a, b, hit)}</{tag}>"
-            for a, b in _cells(block.text, start, end)
+            f"<{tag}{' class=n' * figures[n]}>{_marked(block, a, b, hit)}</{tag}>"
+            for n, (a, b) in enumerate(row)
         )
-        out.append(f"<tr>{cells}</tr>")
-    return f'<div class="tablewrap"><table>{"".join(out)}</table></div>'
+        lines.append(f"<tr>{cells}</tr>")
+    return f'<div class="tablewrap"><table>{"".join(lines)}</table></div>'
+
+
+def _column(rows: list[list[Span]], number: int) -> list[Span]:
+    return [row[number] for row in rows if number < len(row)]
+
+
+def _are_figures(cells: list[str]) -> bool:
+    """True when most cells of a column that say something are numbers."""
+    said = [cell for cell in cells if any(c.isalnum() for c in cell)]
+    numbers = [cell for cell in said if sum(map(str.isdigit, cell)) * 2 >= len(cell.strip()) - 1]
+    return bool(said) and len(numbers) * 2 > len(said)
 
 
 def _cells(text: str, start: int, end: int) -> Iterator[Span]:
@@ -159,11 +174,6 @@ def _cells(text: str, start: int, end: int) -> Iterator[Span]:
     for cell in text[start:end].split(_SEPARATOR):
         yield at, at + len(cell)
         at += len(cell) + len(_SEPARATOR)
-
-
-def _numeric(cell: str) -> str:
-    digits = sum(c.isdigit() for c in cell)
-    return ' class="n"' if digits and digits * 2 >= len(cell.replace(" ", "")) else ""
 
 
 def _marked(block: Block, start: int, end: int, hit: Span | None) -> str:

@@ -1,4 +1,4 @@
-"""The Sources panel: add, filter, include, and one row a source; an opened source replaces the list.
+"""The Sources panel: add, filter, include, a row a source; an opened source replaces the list.
 
 Rows come 25 a page. Only rows that are being read change by themselves: one fragment writes their
 status lines into slots that the rows left open, and the page follows when one changes its state.
@@ -18,6 +18,7 @@ from panels.places import icon_of
 from panels.text import label, spoken, t
 from services import ingestion
 from services.ingestion import SourceView
+from services.models import Source
 from services.workspace import Workspace
 
 PAGE = 25
@@ -113,9 +114,7 @@ def rows(workspace: Workspace, views: list[SourceView]) -> None:
             slots[view.source.id] = row(workspace, view)
     if st.session_state["source_pages"] > 1:
         with st.container(key="list_pages", horizontal_alignment="center"):
-            st.pagination(
-                st.session_state["source_pages"], max_visible_pages=5, key="source_page"
-            )
+            st.pagination(st.session_state["source_pages"], max_visible_pages=5, key="source_page")
     status.follow(workspace, [view for view in views if status.running(view)], slots)
 
 
@@ -123,15 +122,16 @@ def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     """One source; returns the open slot of its status line when it is being worked on."""
     source, can = view.source, status.answerable(view)
     dim = status.tone(view) or ("" if source.selected and can else "out")
-    st.session_state[f"include_{source.id}"] = source.selected and can
+    box = f"include_{source.id}"
+    st.session_state[box] = source.selected and can
     with st.container(key=f"row_{dim}_{source.id}", horizontal=True, gap=None, wrap=False):
         st.checkbox(
             t("source.include", name=spoken(source.name)) if can else t("source.include_not_yet"),
-            key=f"include_{source.id}",
+            key=box,
             label_visibility="collapsed",
             disabled=not can,
-            on_change=include,
-            args=(workspace, [source.id], not source.selected),
+            on_change=tick,
+            args=(workspace, source, box),
         )
         with st.container(key=f"mid_{source.id}", gap=None):
             icon = {"need": "lock", "fail": "error"}.get(dim, icon_of(source.name, source.origin))
@@ -170,13 +170,19 @@ def status_line(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     return st.container(gap=None)
 
 
-
-# -- what a press does ----------------------------------------------------------------------------
+# -- what a press does ---------------------------------------------------------------------------
 
 
 @action
 def include(workspace: Workspace, ids: list[str], selected: bool) -> None:
     ingestion.set_selected(workspace, ids, selected)
+
+
+@action
+def tick(workspace: Workspace, source: Source, box: str) -> None:
+    """The box of a row. Streamlit also calls this for a value that we set ourselves."""
+    if st.session_state[box] != source.selected:
+        ingestion.set_selected(workspace, [source.id], st.session_state[box])
 
 
 @action
@@ -194,7 +200,7 @@ def open_or_answer(view: SourceView) -> None:
         st.toast(label(status.sentence(view)))
 
 
-# -- the panel's own menu -----------------------------------------------------------------------------
+# -- the panel's own menu ------------------------------------------------------------------------
 
 
 def panel_menu(workspace: Workspace) -> None:

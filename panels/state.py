@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from services.ingestion import Added
+from services.intake import Added
 from services.models import Citation
 
 Panel = Literal["sources", "chat", "studio"]

@@ -24,7 +24,7 @@ def running(view: SourceView) -> bool:
 
 
 def tone(view: SourceView) -> str:
-    """"need" when the user must answer, "fail" after a failure, "off" when it was cancelled."""
+    """What the row asks for: "need" an answer, "fail" after a failure, "off" when cancelled."""
     return {"needs_password": "need", "failed": "fail", "cancelled": "off"}.get(view.status, "")
 
 

@@ -121,10 +121,10 @@ def when(stamp: str) -> str:
 def label(text: str) -> str:
     """Text of a user or a source, so escaped that a Streamlit label shows it as it is.
 
-    An escaped ``:material/`` would still become an icon, so a word joiner stands in it.
+    Streamlit's icons are found before Markdown is read, so a word joiner stands in their names.
     """
     escaped = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return escaped.replace("\\:material/", "\\:\u2060material/")
+    return re.sub(r":(?=material|streamlit)", ":\u2060", escaped)
 
 
 def spoken(text: str) -> str:

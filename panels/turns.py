@@ -8,6 +8,7 @@ has a row of buttons; the others keep the same actions in their one menu, for th
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -36,6 +37,7 @@ CLAIM_ICONS: dict[Support, str] = {
     "unsupported": ":orange[:material/info:]",
     "unchecked": ":gray[:material/pending:]",
 }
+_BULLET = re.compile(r"^(?:[-*+>#]+|\d{1,3}[.)])\s+")
 ORDER: tuple[Support, ...] = ("supported", "partly", "unsupported", "unchecked")
 
 
@@ -179,14 +181,15 @@ class Drawn:
             if count:
                 words = label(t(f"chat.claims.{support}", n=count))
                 parts.append(f":orange[**{words}**]" if support == "unsupported" else words)
-        with st.expander(f"{ticks} {' · '.join(parts)}", type="compact", key=f"claims_{message.id}"):
+        line = f":small[{ticks}] {' · '.join(parts)}"
+        with st.expander(line, type="compact", key=f"claims_{message.id}"):
             st.markdown("\n".join(self.claim_line(claim, message, answer) for claim in answer.claims))
 
     def claim_line(self, claim: Claim, message: Message, answer: Answer) -> str:
         """One claim as a list item: its state, its words, its chips."""
         chips = self.shown.chips(message.id, answer.citations, answer.claims)
         numbers = [n for n in claim.citations if n in chips]
-        words = markdown.without_markers(claim.text).strip().lstrip("-*#> ")
+        words = _BULLET.sub("", markdown.without_markers(claim.text).strip())
         text = f"{words} {''.join(f'[{n}]' for n in numbers)}".replace("\n", " ")
         state = label(t(f"chat.claim.{claim.support}"))
         marks = {n: markdown.Chip(c.target, c.quote, gone=c.gone) for n, c in chips.items()}
@@ -294,7 +297,9 @@ def _details(message_id: str) -> bool:
 
 
 def _shortened(quote: str, limit: int = 180) -> str:
-    line = " ".join(quote.split())
+    """The beginning of a passage in one line; rows and items are set apart by dots."""
+    lines = (_BULLET.sub("", line).replace(" | ", " · ").strip() for line in quote.splitlines())
+    line = " · ".join(filter(None, lines))
     return line if len(line) <= limit else f"{line[:limit].rsplit(' ', 1)[0]} …"
 
 

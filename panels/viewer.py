@@ -109,7 +109,7 @@ def removed(citation: Citation | None) -> None:
         st.html(f'<div class="gone"><p class="rep warn">{words}</p>{kept}</div>')
 
 
-# -- the import report ----------------------------------------------------------------------------
+# -- the import report ---------------------------------------------------------------------------
 
 
 def report(found: ImportReport) -> None:
@@ -183,7 +183,7 @@ def details(found: ImportReport) -> list[str]:
     return sentences
 
 
-# -- text, page, original ---------------------------------------------------------------------------
+# -- text, page, original ------------------------------------------------------------------------
 
 
 @st.fragment
@@ -224,7 +224,9 @@ def lost(citation: Citation) -> None:
     """The source was read anew and no longer holds the passage."""
     words = html.escape(t("viewer.lost"))
     quote = html.escape(citation.quote)
-    st.html(f'<div class="gone"><p class="rep warn">{words}</p><blockquote>{quote}</blockquote></div>')
+    st.html(
+        f'<div class="gone"><p class="rep warn">{words}</p><blockquote>{quote}</blockquote></div>'
+    )
 
 
 def show_hit(view: View, place: int) -> None:
@@ -306,7 +308,9 @@ def page(view: View) -> None:
     alt = html.escape(t("viewer.alt", page=str(shown), name=source.name))
     marks = "".join(_mark(box, first=number == 0) for number, box in enumerate(boxes))
     if boxes and view.citation:
-        marks += f'<span class="pin num" style="top:{boxes[0].top:.2%}">{view.citation.number}</span>'
+        marks += (
+            f'<span class="pin num" style="top:{boxes[0].top:.2%}">{view.citation.number}</span>'
+        )
     st.html(
         f'<div class="pgwrap"><div class="page" style="width:{zoom:.0%};'
         f'aspect-ratio:{wide}/{high}"><img src="{uri}" alt="{alt}">{marks}</div></div>'
@@ -362,7 +366,9 @@ def text_tools(view: View, cut: list[list[reading.Piece]]) -> None:
 def original(view: View) -> None:
     """The file itself: what it is, and the way to get it."""
     source = view.source.source
-    facts = " · ".join([text.size(source.size), t("viewer.added", date=text.date(source.created_at))])
+    facts = " · ".join(
+        [text.size(source.size), t("viewer.added", date=text.date(source.created_at))]
+    )
     try:
         path = view.path
     except NotFoundError:

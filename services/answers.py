@@ -26,7 +26,7 @@ LOOKED_AT = 5
 
 NOT_FOUND = {"en": "Not in your sources.", "de": "Nicht in den Quellen."}
 
-_MARGIN = 1.6
+_MARGIN = 3.0
 """How far below the best a sentence's score may lie to be taken as well."""
 _SAME = 0.8
 """Share of stems (Jaccard) from which two sentences say the same."""

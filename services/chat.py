@@ -184,7 +184,7 @@ def _alive(workspace: Workspace, message_id: str) -> bool:
     with _guard:
         turn = _turns.get(message_id)
         if turn is not None:
-            return turn.state == "running"
+            return turn.ended_at is None
     if not (workspace.locks / f"turn-{message_id}.lock").exists():
         return False
     with workspace.lock(f"turn-{message_id}", wait=False) as free:

@@ -72,7 +72,7 @@ def prepare_chunks(
     chunk_size: int = DEFAULT_CHUNK_SIZE,
     overlap: int = DEFAULT_CHUNK_OVERLAP,
 ) -> list[dict[str, Any]]:
-    """``[{"text", "meta"}]`` for the reference functions; an empty body makes the title the text."""
+    """``[{"text", "meta"}]`` for the reference functions; an empty body gives the title."""
     texts = chunk_text(body, chunk_size, overlap) or [title]
     common = {**(meta or {}), "title": title, "type": type_label, "type_label": type_label}
     return [

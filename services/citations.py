@@ -26,15 +26,14 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate, pairwise
 
 from services.models import Document, Support
 from services.quantities import (
     Figures,
     holds_date,
     holds_number,
-    number_word,
     ordinal_word,
     read_figures,
 )
@@ -52,6 +51,9 @@ from services.words import (
 
 SUPPORTED, ANCHORED, PARTLY = 0.4, 0.25, 0.2
 """Shares of content words found; see rule 5."""
+COPY = 0.6
+"""Share of word pairs from which a claim is a copy of its quote, in which one changed word of any
+kind is seen."""
 
 
 def check_support(claim: str, quotes: list[str]) -> Support:
@@ -75,21 +77,26 @@ def check_support(claim: str, quotes: list[str]) -> Support:
     if _foreign(claim, text):
         return _by_figures_only(claim, text, total, missing)
     evidence = _Evidence(text)
-    mine = [word for word in words(claim) if not _inside(word, figures)]
+    said = words(claim)
+    mine = [word for word in said if not _inside(word, figures)]
     content = [word for word in mine if not is_stop(word.folded)]
     held = [evidence.holds(word) for word in content]
     share = sum(held) / len(held) if held else 1.0
     if not content and not total:
         return "unchecked"
-    if _contradicts(claim, mine, evidence):
+    if _contradicts(claim, said, evidence):
         return "unsupported"
     if missing:
         return "unsupported" if missing == total and share < 0.6 else "partly"
     names = _names(claim, mine, evidence)
     lost = [word for word in names if not evidence.holds(word, name=True)]
-    if lost or _replaced(mine, evidence):
+    codes = _CODE.findall(claim)
+    strange = [code for code in codes if not _holds_code(code, evidence)]
+    orders = _orders(said) - _orders(evidence.words)
+    other_units = _other_units(figures, found)
+    if lost or strange or orders or other_units or _replaced(claim, said, evidence):
         return "partly" if share >= PARTLY else "unsupported"
-    anchored = total + len(names) > 0
+    anchored = total + len(names) + len(codes) > 0
     if share >= SUPPORTED or (anchored and share >= ANCHORED):
         return "supported"
     return "partly" if share >= PARTLY else "unsupported"
@@ -125,7 +132,9 @@ def _verbatim(claim: str, quote: str) -> bool:
     while at >= 0:
         before, after = held[:at][-1:], held[at + len(wanted) :][:2]
         cut_number = wanted[-1:].isdigit() and re.match(r"[.,]?\d|\s?%", after)
-        if not before.isalnum() and not after[:1].isalnum() and not cut_number:
+        denied = [word.folded for word in words(held[max(at - 30, 0) : at])][-1:]
+        whole = not before.isalnum() and not after[:1].isalnum() and not cut_number
+        if whole and not NEGATIONS.intersection(denied):
             return True
         at = held.find(wanted, at + 1)
     return False
@@ -145,7 +154,9 @@ class _Evidence:
         self.prefixes = {s[:5] for s in self.stems if len(s) >= 5}
         self.joined = " ".join(word.folded for word in self.words)
         self.initials = "".join(word.folded[:1] for word in self.words)
-        self.capitals = {word.folded for word in self.words if word.text[:1].isupper()}
+        self.roots = {
+            root for w in self.words if w.text[:1].isupper() for root in _roots(w.folded)
+        }
 
     def holds(self, word: Word, *, name: bool = False) -> bool:
         """Whether the word, a form of it or a compound with it occurs."""
@@ -158,14 +169,20 @@ class _Evidence:
             # Germany for German, and acronyms of words that stand side by side
             if word.text.isupper() and 2 <= len(word.text) <= 6 and word.folded in self.initials:
                 return True
-            return len(base) >= 5 and any(
-                s[:4] == base[:4] and abs(len(s) - len(base)) <= 4 and s[:5] == base[:5]
-                for s in self.stems
-            )
+            return bool(_roots(word.folded) & self.roots)
         if len(base) >= 8:
             # a German compound holds the parts that the quote names
             return any(len(s) >= 5 and s in base for s in self.stems)
         return False
+
+
+_ENDINGS = re.compile(r"(?:ese|ish|ians?|an|ische[nrsm]?|isch|land|ien|ia|y|a|e|s)$")
+
+
+def _roots(name: str) -> set[str]:
+    """The name and what is left without an ending of peoples and countries (China, Chinese)."""
+    cut = _ENDINGS.sub("", name)
+    return {name, cut} if len(cut) >= 4 else {name}
 
 
 def _inside(word: Word, figures: Figures) -> bool:
@@ -221,10 +238,7 @@ def _names(claim: str, mine: Sequence[Word], evidence: _Evidence) -> list[Word]:
     for at, word in enumerate(mine):
         if is_stop(word.folded):
             continue
-        if any(c.isdigit() for c in word.text) and any(c.isalpha() for c in word.text):
-            found.append(word)
-            continue
-        if not word.text[:1].isupper():
+        if not word.text[:1].isupper() or any(c.isdigit() for c in word.text):
             continue
         paired = any(
             0 <= near < len(mine)
@@ -252,28 +266,32 @@ def _opens(text: str, word: Word) -> bool:
     return not before or before[-1] in ".!?:…;"
 
 
-def _replaced(mine: Sequence[Word], evidence: _Evidence) -> bool:
+def _replaced(claim: str, said: Sequence[Word], evidence: _Evidence) -> bool:
     """Whether a word stands in a phrase of the quote where the quote has another one.
 
     Looks at (word before, word after): equal neighbours and another word between them. Counted
-    when the two are capitalised (a name exchanged for another) and neither is elsewhere.
+    when both words are capitalised (a name for another name), or, in a claim that otherwise
+    repeats the quote, when both neighbours are equal.
     """
-    own = {word.folded for word in mine}
+    own = {word.folded for word in said}
+    copied = _pairs(said, evidence) >= COPY
     frames: dict[tuple[str, str], list[Word]] = {}
-    theirs = evidence.words
-    for at, word in enumerate(theirs):
-        for key in _frames(theirs, at, evidence.text):
+    for at, word in enumerate(evidence.words):
+        for key in _frames(evidence.words, at, evidence.text):
             frames.setdefault(key, []).append(word)
-    text_of = " ".join(word.text for word in mine)
-    for at, word in enumerate(mine):
-        if not word.text[:1].isupper() or is_stop(word.folded) or evidence.holds(word, name=True):
+    for at, word in enumerate(said):
+        if is_stop(word.folded) or word.text[0].isdigit() or evidence.holds(word, name=True):
             continue
-        determined = at > 0 and mine[at - 1].text.lower() in _DETERMINERS
-        for key in _frames(mine, at, text_of):
-            if "" in key and determined:
+        named = word.text[:1].isupper()
+        if not named and (not copied or evidence.holds(word)):
+            continue
+        determined = at > 0 and said[at - 1].text.lower() in _DETERMINERS
+        for key in _frames(said, at, claim):
+            if "" in key and (determined or not named):
                 continue
             for other in frames.get(key, ()):
-                if other.text[:1].isupper() and other.folded not in own and not is_stop(other.folded):
+                alike = not named or other.text[:1].isupper()
+                if alike and other.folded not in own and not is_stop(other.folded):
                     return True
     return False
 
@@ -283,15 +301,63 @@ _LEADS = frozenset(
 )
 
 
+def _pairs(said: Sequence[Word], evidence: _Evidence) -> float:
+    """The share of the claim's neighbouring words that are neighbours in the quote too."""
+    theirs = {(a.folded, b.folded) for a, b in pairwise(evidence.words)}
+    mine = [
+        (a.folded, b.folded) in theirs
+        for a, b in pairwise(said)
+        if a.text.isalpha() and b.text.isalpha()
+    ]
+    return sum(mine) / len(mine) if mine else 0.0
+
+
 def _frames(tokens: Sequence[Word], at: int, text: str) -> list[tuple[str, str]]:
-    before = tokens[at - 1].folded if at else "^"
-    after = tokens[at + 1].folded if at + 1 < len(tokens) else "$"
-    keys = [(before, after)]
+    """The neighbours of a word: both, and one of them where it says what the word is."""
+    before, after = "^", "$"
+    if at and not _parted(text, tokens[at - 1], tokens[at]):
+        before = tokens[at - 1].folded
+    if at + 1 < len(tokens) and not _parted(text, tokens[at], tokens[at + 1]):
+        after = tokens[at + 1].folded
+    keys = [(before, after)] if (before, after) != ("^", "$") else []
     if before in _LEADS:
         keys.append((before, ""))
     if after != "$" and not is_stop(after):
         keys.append(("", after))
     return keys
+
+
+def _parted(text: str, one: Word, other: Word) -> bool:
+    """Whether a mark that ends a clause stands between two neighbouring words."""
+    return re.search(r"[,;:.!?()–—]\s|\n|[。；，！？]", text[_between(one, other)]) is not None
+
+
+def _holds_code(code: str, evidence: _Evidence) -> bool:
+    if re.search(rf"(?<!\w){re.escape(fold(code))}(?![\w-]*\w)", fold(evidence.text)):
+        return True
+    quarter = re.fullmatch(r"Q([1-4])", code)
+    return bool(quarter) and quarter is not None and int(quarter[1]) in _orders(evidence.words)
+
+
+def _orders(tokens: Sequence[Word]) -> set[int]:
+    """Spelled ordinals from the second on ("third quarter", "zweite Stufe", Q3)."""
+    found: set[int] = set()
+    for word in tokens:
+        value = ordinal_word(word.text.lower())
+        quarter = re.fullmatch(r"Q([1-4])", word.text)
+        if value and value > 1:
+            found.add(value)
+        elif quarter:
+            found.add(int(quarter[1]))
+    return found
+
+
+def _other_units(figures: Figures, found: Figures) -> bool:
+    """Whether the claim names a unit without a number where the quote has another of its kind
+    ("per kg" for "per tonne")."""
+    free = figures.units - {q.unit for q in figures.quantities if q.unit} - found.units
+    kinds = {dimension for dimension, _ in found.units}
+    return any(dimension in kinds for dimension, _ in free)
 
 
 # --- contradiction --------------------------------------------------------------------------
@@ -323,6 +389,9 @@ _OPPOSITES = [
         ("profit profits gewinn gewinne uberschuss", "loss losses verlust verluste defizit"),
         ("export exports exported ausfuhr", "import imports imported einfuhr"),
         ("open opened offen geoffnet eroffnet", "closed shut geschlossen"),
+        ("favour favor favoured supported zugunsten dafur", "against opposed gegen dagegen"),
+        ("cheaper billiger", "dearer costlier teurer"),
+        ("summer sommer", "winter"),
         ("accept accepted approved approve angenommen genehmigt", "reject rejected refused denied abgelehnt"),
         ("with mit", "without ohne"),
         ("all alle", "none no kein keine"),
@@ -339,75 +408,103 @@ _OPPOSITES = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Negation:
-    """A negation word and the content stems it may bear on, within its clause."""
-
-    stems: frozenset[str]
-
-
-def _negations(text: str, tokens: Sequence[Word]) -> list[_Negation]:
-    found: list[_Negation] = []
+def _negations(text: str, tokens: Sequence[Word]) -> list[frozenset[str]]:
+    """For each negation word the content stems it may bear on, within its clause."""
+    found: list[frozenset[str]] = []
     for at, word in enumerate(tokens):
-        if word.folded not in NEGATIONS and not word.text.lower().endswith(("n't", "n’t")):
-            if not (word.folded == "t" and at and tokens[at - 1].folded.endswith("n")):
-                continue
+        if word.folded not in NEGATIONS and not word.folded.endswith("n't"):
+            continue
         if word.folded == "no" and text[word.end : word.end + 1] == ".":
             continue
         reach: set[str] = set()
         for step, limit in ((1, 4), (-1, 3)):
-            near, edge = at, word
+            near = at
             for _ in range(limit):
-                near += step
+                last, near = near, near + step
                 if not 0 <= near < len(tokens):
                     break
-                if re.search(r"[,;:.!?()–—]\s|\n", text[_between(edge, tokens[near])]):
+                if _parted(text, tokens[min(last, near)], tokens[max(last, near)]):
                     break
-                edge = tokens[near]
-                if not is_stop(edge.folded) and edge.folded not in NEGATIONS:
-                    reach.add(stem(edge.folded))
-        found.append(_Negation(frozenset(reach)))
+                if not is_stop(tokens[near].folded) and tokens[near].folded not in NEGATIONS:
+                    reach.add(stem(tokens[near].folded))
+        found.append(frozenset(reach))
     return found
 
 
-def _contradicts(claim: str, mine: Sequence[Word], evidence: _Evidence) -> bool:
-    """Whether the quote's closest sentence says the opposite: negated, or an opposite word."""
-    own = {stem(word.folded) for word in mine if not is_stop(word.folded)}
-    near = _closest(evidence.text, own)
-    if not near:
-        return False
-    theirs = words(near)
-    claimed, stated = _negations(claim, words(claim)), _negations(near, theirs)
-    senses = [w for w in theirs if _NEGATIVE_SENSE.match(w.folded)]
-    if claimed and not stated and not senses:
-        return True
-    if stated and not claimed and not any(_NEGATIVE_SENSE.match(w.folded) for w in mine):
-        held = {stem(word.folded) for word in words(claim)}
-        for negation in stated:
-            if negation.stems and len(negation.stems & held) * 2 > len(negation.stems):
+_CLAUSE = re.compile(
+    r"[,;:()–—]\s|\b(?:while|whereas|because|although|though|but|since|however|and|"
+    r"während|weil|obwohl|aber|sondern|jedoch|und)\b",
+    re.IGNORECASE,
+)
+
+
+def _contradicts(claim: str, said: Sequence[Word], evidence: _Evidence) -> bool:
+    """Whether the clause of the quotes that is closest says the opposite."""
+    own = {stem(word.folded) for word in said if not is_stop(word.folded)}
+    ours = {word.folded for word in said}
+    clauses = [
+        (piece, words(piece))
+        for unit in split_sentences(evidence.text)
+        for piece in _CLAUSE.split(unit.text)
+        if piece.strip()
+    ]
+    claimed = _negations(claim, said)
+    for part in _CLAUSE.split(claim):
+        tokens = words(part)
+        if _negations(part, tokens):
+            near = _closest(clauses, {stem(w.folded) for w in tokens if not is_stop(w.folded)})
+            if near and not any(_denies(text, theirs, ours) for text, theirs in near):
                 return True
-    ours, others = {w.folded for w in mine}, {w.folded for w in theirs}
-    if claimed or stated:
+    near = _closest(clauses, own)
+    if claimed or not near:
         return False
+    soft = any(_NEGATIVE_SENSE.match(word.folded) for word in said)
+    return all(_opposed(text, tokens, said, soft) for text, tokens in near)
+
+
+def _opposed(text: str, tokens: Sequence[Word], said: Sequence[Word], soft: bool) -> bool:
+    """Whether a clause denies what a claim without a negation says, or uses an opposite word."""
+    stated = _negations(text, tokens)
+    if stated:
+        held = {stem(word.folded) for word in said}
+        denied = any(n and len(n & held) * 2 > len(n) for n in stated)
+        return denied and not soft
+    ours, theirs = {word.folded for word in said}, {word.folded for word in tokens}
     for one, other in _OPPOSITES:
         for here, there in ((one, other), (other, one)):
-            if ours & here and not ours & there and others & there and not others & here:
+            if ours & here and not ours & there and theirs & there and not theirs & here:
                 return True
     return False
 
 
-def _closest(text: str, own: set[str]) -> str:
-    """The sentence of the evidence that shares most content stems with the claim."""
-    best, found = 0, ""
-    for unit in split_sentences(text):
-        shared = len(own & {stem(word.folded) for word in words(unit.text)})
+def _denies(text: str, tokens: Sequence[Word], ours: set[str]) -> bool:
+    return bool(_negations(text, tokens)) or any(
+        _NEGATIVE_SENSE.match(word.folded) and word.folded not in ours for word in tokens
+    )
+
+
+def _closest(
+    clauses: Sequence[tuple[str, list[Word]]], own: set[str]
+) -> list[tuple[str, list[Word]]]:
+    """The clauses that share most stems with ``own``, none when no clause shares any."""
+    best = 1
+    found: list[tuple[str, list[Word]]] = []
+    for text, tokens in clauses:
+        theirs = {stem(word.folded) for word in tokens}
+        shared = len(own & theirs)
+        # "unverändert" shares "verändert"
+        shared += any(s[2:] in own for s in theirs - own if s.startswith("un") and len(s) > 6)
         if shared > best:
-            best, found = shared, unit.text
+            best, found = shared, []
+        if shared == best:
+            found.append((text, tokens))
     return found
 
 
 # --- finding a quote again ------------------------------------------------------------------
 
+NEAR = 100_000
+"""Characters before and after the old place that are searched first."""
 FUZZY = 0.6
 """Share of the quote's words, in order, that a window must hold to count as the same passage."""
 
@@ -430,7 +527,13 @@ def locate(document: Document, quote: str, start: int) -> tuple[int, int] | None
     wanted = _Skeleton(quote)
     if not wanted.text:
         return None
-    held = _Skeleton(text)
+    # most passages move little: look around the old place before reading a long document
+    low = max(min(start, len(text)) - NEAR, 0)
+    around = _Skeleton(text[low : low + 2 * NEAR], low)
+    at = _nearest(around.text, wanted.text, around.to_skeleton(start))
+    if at is not None:
+        return around.to_text(at, at + len(wanted.text))
+    held = around if len(text) <= 2 * NEAR and not low else _Skeleton(text)
     at = _nearest(held.text, wanted.text, held.to_skeleton(start))
     if at is not None:
         return held.to_text(at, at + len(wanted.text))
@@ -449,20 +552,18 @@ def _nearest(text: str, part: str, start: int) -> int | None:
 class _Skeleton:
     """A text reduced to its folded letters and digits, with the way back to offsets."""
 
-    def __init__(self, text: str) -> None:
-        self.words: list[str] = []
-        self.spans: list[tuple[int, int]] = []
-        for match in re.finditer(r"[^\W_]+", text):
-            token = match.group()
-            plain = token if token.isascii() else unicodedata.normalize("NFKC", token)
-            self.words.append(plain.casefold())
-            self.spans.append(match.span())
+    def __init__(self, text: str, low: int = 0) -> None:
+        """``low`` is the offset of ``text`` in the document."""
+        found = list(re.finditer(r"[^\W_]+", text))
+        self.spans = [(match.start() + low, match.end() + low) for match in found]
+        self.words = [
+            token.lower()
+            if token.isascii()
+            else unicodedata.normalize("NFKC", token).casefold()
+            for token in (match.group() for match in found)
+        ]
         self.text = "".join(self.words)
-        self.at: list[int] = []
-        total = 0
-        for word in self.words:
-            self.at.append(total)
-            total += len(word)
+        self.at = list(accumulate(map(len, self.words), initial=0))[:-1]
 
     def to_skeleton(self, offset: int) -> int:
         """The skeleton position of the first word at or after a text offset."""

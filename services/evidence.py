@@ -23,17 +23,18 @@ import numpy as np
 from services.embeddings import Embedder
 from services.models import Hit
 from services.questions import Question, fits
+from services.ranking import scaled_cosine
 from services.sentences import Sentence, split_sentences
 from services.words import is_stop, language, script, stem, words
 
 WEIGHTS = {
-    "overlap": 3.0,
-    "before": 0.8,
-    "context": 0.5,
-    "passage": 2.0,
-    "fit": 0.8,
-    "cosine": 4.0,
-    "length": 0.3,
+    "overlap": 5.5,
+    "before": 1.7,
+    "context": 0.3,
+    "passage": 7.0,
+    "fit": 1.1,
+    "cosine": 6.0,
+    "length": 0.1,
     "row": -0.5,
 }
 
@@ -214,7 +215,9 @@ def _weigh(features: dict[str, float]) -> float:
 def _cosines(question: str, chosen: Sequence[Candidate], embedder: Embedder) -> list[float]:
     """Cosines of the candidates to the question."""
     passages = embedder.embed_passages([candidate.unit.text for candidate in chosen])
-    return [float(x) for x in passages @ embedder.embed_query(question)]
+    return [
+        scaled_cosine(float(x), embedder.identity) for x in passages @ embedder.embed_query(question)
+    ]
 
 
 # --- how sure -------------------------------------------------------------------------------
@@ -234,6 +237,9 @@ class Signals:
     sentence: float | None
     overlap: float
     names: float
+    focus: float
+    fit: float
+    missing: float
     exact: bool
     comparable: bool
     """Question and passages share a language, so that overlap means something."""
@@ -246,9 +252,12 @@ def signals(
     cosines = [hit.cosine for hit in hits if hit.cosine is not None]
     sentences = [c.features["cosine"] for c in candidates if c.features["cosine"]]
     overlap = names = 0.0
+    missing = 1.0
     for hit in hits[:5]:
         held = content(" ".join((hit.source_name, *hit.chunk.headings, hit.chunk.text)))
         overlap = max(overlap, terms.share(held))
+        lost = [w for term, w in terms.weights.items() if not _has(held, term)]
+        missing = min(missing, max(lost, default=0.0) / (max(terms.weights.values(), default=1.0)))
         if question.names:
             found = sum(_has(held, name) for name in question.names)
             names = max(names, found / len(question.names))
@@ -260,6 +269,11 @@ def signals(
         max(sentences, default=None),
         overlap,
         names if question.names else 1.0,
+        max((c.features["overlap"] + c.features["before"] for c in candidates[:3]), default=0.0),
+        max((c.features["fit"] for c in candidates[:3]), default=0.0)
+        if question.wanted in ("amount", "time", "person", "place")
+        else 1.0,
+        missing,
         any(hit.exact for hit in hits[:3]),
         same_script and not (spoken and written and spoken != written),
     )
@@ -275,7 +289,7 @@ def confidence(found: Signals) -> float:
     if found.cosine is None or found.sentence is None:
         z = 8 * (found.overlap - 0.5) + 2 * (found.names - 0.5)
     else:
-        z = 40 * (found.cosine - 0.83) + 40 * (found.sentence - 0.83)
+        z = 40 * (found.cosine - 0.83) + 12 * (found.sentence - 0.43)
         if found.comparable:
             z += 4 * (found.overlap - 0.4) + (found.names - 0.5)
     return 1 / (1 + math.exp(-z))

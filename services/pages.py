@@ -88,9 +88,7 @@ def render_page(path: Path, page: int, *, width: int = 1100, password: str | Non
     return out.getvalue()
 
 
-def passage_boxes(
-    path: Path, page: int, quote: str, *, password: str | None = None
-) -> list[Box]:
+def passage_boxes(path: Path, page: int, quote: str, *, password: str | None = None) -> list[Box]:
     """Where a quote stands on a page: one box a line, in reading order; [] when it is not there.
 
     Only letters and digits are compared, so white space, hyphenation, ligatures, cell separators
@@ -229,10 +227,7 @@ class _Finder:
         ]
         for height in (1, 3, _TALLEST_HEAD):
             best = max(
-                (
-                    [hit for row in rows[at : at + height] for hit in row]
-                    for at in range(len(rows))
-                ),
+                ([hit for row in rows[at : at + height] for hit in row] for at in range(len(rows))),
                 key=lambda hits: sum(map(len, {key for key, _ in hits})),
                 default=[],
             )
@@ -264,9 +259,7 @@ class _Finder:
 
     def _runs(self, line: str) -> list[Range]:
         """Runs of at least two words that a line has in common with the page, in its order."""
-        spans = list(
-            zip(self._words.starts.tolist(), self._words.ends.tolist(), strict=True)
-        )
+        spans = list(zip(self._words.starts.tolist(), self._words.ends.tolist(), strict=True))
         page = [self._key(span) for span in spans]
         wanted = [key for word in _WORD.findall(line) if (key := comparable(word)[0])]
         matcher = SequenceMatcher(None, page, wanted, autojunk=False)

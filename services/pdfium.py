@@ -40,7 +40,7 @@ _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 
 def _bind(function: Any, *arguments: Any, result: Any = ctypes.c_int) -> Any:
     """The same C function with cheap argument types: addresses as plain integers."""
-    address = ctypes.cast(function, ctypes.c_void_p).value
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
     return ctypes.CFUNCTYPE(result, *arguments)(address)
 
 
@@ -48,9 +48,7 @@ _pointer, _int, _long = ctypes.c_void_p, ctypes.c_int, ctypes.c_ulong
 _get_text = _bind(raw.FPDFText_GetText, _pointer, _int, _int, _pointer)
 _get_unicode = _bind(raw.FPDFText_GetUnicode, _pointer, _int, result=ctypes.c_uint)
 _get_loose_box = _bind(raw.FPDFText_GetLooseCharBox, _pointer, _int, _pointer)
-_get_font = _bind(
-    raw.FPDFText_GetFontInfo, _pointer, _int, _pointer, _long, _pointer, result=_long
-)
+_get_font = _bind(raw.FPDFText_GetFontInfo, _pointer, _int, _pointer, _long, _pointer, result=_long)
 _has_map_error = _bind(raw.FPDFText_HasUnicodeMapError, _pointer, _int)
 _get_object = _bind(raw.FPDFPage_GetObject, _pointer, _int, result=_pointer)
 _get_object_type = _bind(raw.FPDFPageObj_GetType, _pointer)
@@ -173,9 +171,7 @@ class TextPage:
         starts = np.array([start for start, _ in spans], dtype=np.int64)
         ends = np.array([end for _, end in spans], dtype=np.int64)
         boxes, turns = self._word_boxes(starts, ends)
-        errors = sum(
-            map(_equals_one, map(_has_map_error, repeat(self._handle), starts.tolist()))
-        )
+        errors = sum(map(_equals_one, map(_has_map_error, repeat(self._handle), starts.tolist())))
         return PageText(
             width=self.width,
             height=self.height,

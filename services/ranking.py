@@ -22,7 +22,7 @@ _COSINE_SPAN = {"local": (0.7, 1.0), "openai": (0.1, 0.7)}
 """Where cosines of an embedder lie in practice: e5 gives .75-.90 even to strangers."""
 
 _QUOTED = re.compile(r"[\"“”„«»]([^\"“”„«»]{2,200})[\"“”„«»]")
-_IDENTIFIER = re.compile(r"[^\W_]+(?:[-_./:#][^\W_]+)+|(?=\w*\d)(?=\w*[^\W\d_])\w{3,}")
+_IDENTIFIER = re.compile(r"[^\W_]+(?:[-_./:#][^\W_]+)+|(?=\w*\d)(?=\w*[^\W\d_])\w{2,}")
 
 
 @dataclass

@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300.0
 MEMORY_MB = 2048
 OUTPUT_MB = 256
+_START = 60.0
+"""Seconds a child may take to start."""
 _POLL = 0.05
 """Seconds between looks at ``cancelled``; a cancel takes effect within about two of them."""
 
@@ -129,7 +131,7 @@ class Reader:
             "seconds": self.seconds,
             "output": self.output_mb << 20,
         }
-        deadline = time.monotonic() + self.seconds
+        deadline = time.monotonic() + max(self.seconds, _START)
         finished = False
         try:
             child.send(request)
@@ -141,6 +143,8 @@ class Reader:
                         raise _too_slow(self.seconds)
                 elif answer.get("id") != self._requests:
                     continue  # what a warm-up had to say
+                elif "started" in answer:
+                    deadline = time.monotonic() + self.seconds  # its own start does not count
                 elif "progress" in answer:
                     _check(stop)
                     if progress:

@@ -39,7 +39,7 @@ def search(
     Raises EmptyQuestionError, StorageError. A dead embedder is no error: the full text answers
     and ``notices`` says so.
     """
-    words = " ".join(query.split())[:LONGEST_QUERY]
+    words = " ".join(query.encode("utf-8", "ignore").decode().split())[:LONGEST_QUERY]
     if not words:
         raise EmptyQuestionError("The question is empty.", step="Type what to look for.")
     for attempt in (1, 2):

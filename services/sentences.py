@@ -114,7 +114,7 @@ def _wraps(text: str, line: tuple[int, int], after: tuple[int, int], longest: in
 
 # --- sentences ------------------------------------------------------------------------------
 
-_CLOSERS = r"['\"”’»«)\]」』）]*(?:\[\d{1,3}\])*"
+_CLOSERS = r"['\"”“’‘»«)\]」』）]*(?:\[\d{1,3}\])*"
 _END = re.compile(rf"(?:[。！？｡]+{_CLOSERS}|[.!?…।॥؟۔]+{_CLOSERS}(?=\s))")
 _TITLES = frozenset(
     "mr mrs ms dr prof st sen gen col capt lt rev hon vs cf viz fig figs eq ref refs no nos vol "

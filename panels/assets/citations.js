@@ -2,6 +2,7 @@
    Hover or focus shows the card, a click opens the source. The card is drawn once, in the body,
    and filled by textContent only. */
 const SELECTOR = 'a[href^="#cite-"]'
+const CLAIM = 'a[href^="#claim-"]'
 const SHOW_AFTER = 150
 const HIDE_AFTER = 120
 const GAP = 8
@@ -44,6 +45,13 @@ function quote(node, data) {
   node.append(data.close ?? "”")
 }
 
+/* The quote in the link's title stays for screen readers, without the browser's own tooltip. */
+function quiet(link) {
+  if (!link.title) return
+  link.setAttribute("aria-description", link.title)
+  link.removeAttribute("title")
+}
+
 function fill(card, data) {
   const put = (selector, text) => {
     card.querySelector(selector).textContent = text ?? ""
@@ -78,7 +86,7 @@ export default function ({ data, setTriggerValue }) {
   let timer = 0
   let shown = null
 
-  const keyOf = (link) => link.getAttribute("href").replace(/^#cite-(?:[up]-)?/, "")
+  const keyOf = (link) => link.getAttribute("href").replace(/^#cite-(?:[upx]-)?/, "")
   const find = (event) => event.target.closest?.(SELECTOR)
   const hide = () => {
     clearTimeout(timer)
@@ -89,6 +97,7 @@ export default function ({ data, setTriggerValue }) {
   const show = (link) => {
     const known = cards[keyOf(link)]
     if (!known || !link.isConnected) return
+    quiet(link)
     fill(card, known)
     place(card, link)
     shown = link
@@ -108,13 +117,14 @@ export default function ({ data, setTriggerValue }) {
 
   on("click", (event) => {
     const link = find(event)
-    if (!link) return
+    if (!link && !event.target.closest?.(CLAIM)) return
     event.preventDefault()
     event.stopPropagation()
-    open(link)
+    if (link) open(link)
   })
   on("pointerover", (event) => {
     const link = find(event)
+    if (link) quiet(link)
     if (link && event.pointerType !== "touch") later(() => show(link), SHOW_AFTER)
     else if (card.contains(event.target)) clearTimeout(timer)
     else if (!card.hidden || timer) later(hide, HIDE_AFTER)

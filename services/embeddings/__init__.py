@@ -82,8 +82,29 @@ def _hash(identity: Identity | None) -> Embedder:
     return _share(known, lambda: hashed.HashEmbedder(known))
 
 
+def _openai(identity: Identity | None) -> Embedder:
+    from services.embeddings import endpoint, openai
+
+    url = endpoint.normalised(setting("HALO_EMBEDDING_URL") or endpoint.OPENAI)
+    key = setting("OPENAI_API_KEY")
+    model = identity.model if identity else setting("HALO_EMBEDDING_MODEL") or openai.DEFAULT_MODEL
+    if url == endpoint.OPENAI and not key:
+        raise EmbedderError(
+            f"The embedding model “{model}” needs a key, and none is set.",
+            code="embedder_key_missing",
+            step="Set OPENAI_API_KEY, or HALO_EMBEDDER=local.",
+            model=model,
+        )
+    # The address and the key are part of the key here: a change of either takes effect at once.
+    return _share(
+        ("openai", url, key, model, identity),
+        lambda: openai.OpenAIEmbedder(url, model, key, identity),
+    )
+
+
 _PROVIDERS: dict[str, Callable[[Identity | None], Embedder]] = {
     "local": _local,
+    "openai": _openai,
     "hash": _hash,
 }
 

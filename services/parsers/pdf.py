@@ -51,8 +51,13 @@ _PYPDF_FAULTS = (
 )
 """What pypdf is known to raise on damaged files."""
 
-_NO_TITLE = re.compile(r"[\d\W_]*|untitled.*|(?:document|presentation|slide|title)\s*\d*", re.I)
-_FILE_TITLE = re.compile(r"\.(?:docx?|xlsx?|pptx?|pdf|indd|tex|dvi|qxd|html?)$", re.I)
+_NO_TITLE = re.compile(
+    r"[\d\W_]*|untitled.*|\(?(?:anonymous|unspecified|none)\)?"
+    r"|(?:document|presentation|slide|title)\s*\d*",
+    re.IGNORECASE,
+)
+_FILE_TITLE = re.compile(r"\.(?:docx?|xlsx?|pptx?|pdf|indd|tex|dvi|qxd|html?)$", re.IGNORECASE)
+_METADATA = ("author", "date", "language")
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?")
 
 
@@ -110,9 +115,7 @@ def parse(
         kind="pdf",
         blocks=blocks,
         units={"pages": report.units_total},
-        metadata={key: file.facts[key] for key in ("author", "date", "language") if file.facts[key]}
-        if file.facts
-        else {},
+        metadata={key: file.facts[key] for key in _METADATA if file.facts.get(key)},
         report=report,
     ).settle()
     for later, earlier in assembled.continues.items():
@@ -161,7 +164,7 @@ def _read_facts(source: Any) -> _File:
         outline=outline,
         facts={
             "title": info.get("Title", ""),
-            "author": clean(info.get("Author", ""))[0].strip(),
+            "author": _stated(info.get("Author", "")),
             "date": _date(info.get("CreationDate", "") or info.get("ModDate", "")),
             "language": _language(source),
         },
@@ -182,9 +185,7 @@ def _language(source: Any) -> str:
     if size <= 2:
         return ""
     buffer = ctypes.create_string_buffer(size)
-    raw.FPDFCatalog_GetLanguage(
-        source, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size
-    )
+    raw.FPDFCatalog_GetLanguage(source, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
     return buffer.raw[: size - 2].decode("utf-16-le", "replace").strip()
 
 
@@ -319,7 +320,7 @@ def _fill_report(report: ImportReport, file: _File, blocks: list[Block], removed
     report.tables = sum(block.kind == "table" for block in blocks)
     report.pictures = file.pictures
     report.attachments = file.attachments
-    report.language = (file.facts.get("language") if file.facts else None) or None
+    report.language = file.facts.get("language") or None
     if report.unread:
         report.note(
             "pages_without_text",
@@ -365,13 +366,11 @@ def _numbers(pages: list[int], most: int = 12) -> str:
 
 
 def _no_text(total: int, pictures: int) -> UnreadableSourceError:
+    what, why = f"None of the {total} pages has text", "they are pictures, such as scans"
     if total == 1:
-        what = "The only page has no text"
-    else:
-        what = f"None of the {total} pages has text"
-    why = "; it is a picture, such as a scan" if total == 1 else "; they are pictures, such as scans"
+        what, why = "The only page has no text", "it is a picture, such as a scan"
     return UnreadableSourceError(
-        f"{what}{why if pictures else ''}.",
+        f"{what}; {why}." if pictures else f"{what}.",
         code="no_text",
         step="Run text recognition (OCR) on the file and add the result.",
         pages=total,
@@ -381,16 +380,22 @@ def _no_text(total: int, pictures: int) -> UnreadableSourceError:
 
 def _title(file: _File, blocks: list[Block], name: str) -> str:
     """The stated title, else the first heading of the first page, else the file's name."""
-    stated = clean(file.facts.get("title", ""))[0].strip()
+    stated = _stated(file.facts.get("title", ""))
     stated = re.sub(r"^Microsoft (?:Word|PowerPoint|Excel) - ", "", stated)
     stated = _FILE_TITLE.sub("", stated).strip()
-    if not _NO_TITLE.fullmatch(stated) and len(stated) > 3:
+    if len(stated) > 3:
         return stated[:200]
     first = [one for one in blocks if one.kind == "heading" and one.page == 1]
     if first:
         top = min(one.level or 9 for one in first)
         return next(one.text for one in first if (one.level or 9) == top)[:200]
     return Path(name).stem or name
+
+
+def _stated(value: str) -> str:
+    """A metadata value, "" when it says nothing."""
+    text = " ".join(clean(value)[0].split())
+    return "" if _NO_TITLE.fullmatch(text) else text
 
 
 def _date(stated: str) -> str:

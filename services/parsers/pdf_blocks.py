@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 from services.models import Block, BlockKind
 from services.parsers.pdf_layout import PageLayout, Row, letters
@@ -14,11 +16,42 @@ from services.parsers.pdf_text import LINE_END_HYPHENS, clean, join_lines, vocab
 
 _BULLET = re.compile(r"[•●▪■◦○∙·‣➢➤✓\uf0b7\uf0a7\uf0d8]\s*|[–—*-]\s+(?=\S)")
 _NUMBERED = re.compile(r"\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+(?=\S)")
-_SECTION = re.compile(r"(?:item|note|part|section|chapter|appendix|exhibit)\s+[\divxa-z]+\b", re.I)
+_SECTION = re.compile(
+    r"(?:item|note|part|section|chapter|appendix|exhibit)\s+[\divxa-z]+\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.!?:;][\"”’)]*$")
 
-Style = tuple[float, bool, bool]
-"""Size in points, bold, capitals: what tells headings of one level from another."""
+_RANKS = (
+    re.compile(r"part\s+[\divx]+\b", re.IGNORECASE),
+    re.compile(r"(?:item|chapter|appendix|exhibit)\s+[\divxa-z]+\b", re.IGNORECASE),
+    re.compile(r"(?:note|section)\s+[\divx]+\b", re.IGNORECASE),
+)
+_NUMBERING = re.compile(r"(\d{1,2}(?:\.\d{1,2})*)\.?\s+(?=\S)")
+
+
+class Style(NamedTuple):
+    """What tells headings of one level from those of another; sorts outermost first."""
+
+    smallness: float
+    """Minus the size in points, to half a point."""
+    rank: int
+    """0 part, 1 item or chapter, 2 note or section, 3 other, judged by the first word."""
+    depth: int
+    """Numbers before the title: 2 for "3.1 Scope"; 1 when there are none."""
+    small_letters: bool
+    light: bool
+
+
+def _style(text: str, size: float, bold: bool) -> Style:
+    rank = next((at for at, rank in enumerate(_RANKS) if rank.match(text)), len(_RANKS))
+    numbering = _NUMBERING.match(text)
+    return Style(
+        smallness=-round(size * 2) / 2,
+        rank=rank,
+        depth=numbering[1].count(".") + 1 if numbering else 1,
+        small_letters=not text.isupper(),
+        light=not bold,
+    )
 
 
 @dataclass(slots=True)
@@ -117,7 +150,7 @@ def _words(pages: list[PageLayout | None]) -> set[str]:
     rows = _rows(pages)
     if not any(one.text[-1] in LINE_END_HYPHENS for row in rows for one in row.segments):
         return set()
-    return vocabulary(one.text.rstrip(LINE_END_HYPHENS) for row in rows for one in row.segments)
+    return vocabulary(one.text for row in rows for one in row.segments)
 
 
 def _page_pieces(
@@ -147,7 +180,7 @@ def _leading(flow: list[Row]) -> float:
     """The usual distance of two lines of a flow, in font sizes."""
     steps = Counter(
         round((below.bottom - above.bottom) / below.size, 1)
-        for above, below in zip(flow, flow[1:], strict=False)
+        for above, below in pairwise(flow)
         if below.size > 0 and below.bottom - above.bottom < 2.6 * below.size
     )
     return min(steps.most_common(3), key=lambda step: step[0])[0] if steps else 1.2
@@ -189,7 +222,7 @@ def _close(
     before = pieces[-1] if pieces else None
     if style or level:
         size = max(row.size for row in run)
-        chosen = style or (round(size * 2) / 2, run[0].bold, text.isupper())
+        chosen = style or _style(text, size, run[0].bold)
         pieces.append(_Piece("heading", text, number, style=chosen, level=level))
     elif _BULLET.match(text) or _NUMBERED.match(text):
         if before and before.kind == "list" and len(before.text) < 1500:
@@ -226,31 +259,44 @@ def _heading_style(run: list[Row], text: str, body: tuple[float, bool]) -> Style
         return None
     if text[0] == "(" and not large:
         return None
-    return (round(size * 2) / 2, bold, text.isupper())
+    return _style(text, size, bold)
 
 
 def _set_levels(pieces: list[_Piece], outline: Outline) -> None:
-    """Depths of headings: from the outline where it names them, else ranked by style."""
+    """Depths of headings: from the outline where it names them, else ranked by style.
+
+    Large styles met once or twice, as on a cover, are titles: level 1 without a rank of their own.
+    """
     headings = [piece for piece in pieces if piece.kind == "heading" and piece.style]
-    by_style: dict[Style, Counter[int]] = {}
+    uses = Counter(piece.style for piece in headings if piece.style)
+    stated: dict[Style, Counter[int]] = {}
     for piece in headings:
         if piece.style and piece.level:
-            by_style.setdefault(piece.style, Counter())[piece.level] += 1
-    ranked = sorted({piece.style for piece in headings if piece.style}, reverse=True)
-    ranks: dict[Style, int] = {}
-    rank, last = 0, 0.0
-    for style in ranked:
-        if not ranks or style[0] < 0.93 * last or style[0] == last:
-            rank += 1
-            last = style[0]
-        ranks[style] = rank
+            stated.setdefault(piece.style, Counter())[piece.level] += 1
+    sizes = Counter[float]()
+    for used, count in uses.items():
+        sizes[used.smallness] += count
+    usual = sorted(size for size, count in sizes.items() if count > 2 or len(headings) < 12)
+    tiers: dict[float, float] = {}
+    tier = 0.0
+    for size in usual:
+        tier = tier if tier and size > 1.07 * tier else size
+        tiers[size] = tier
+    ranked = sorted(
+        {used._replace(smallness=tiers[used.smallness]) for used in uses if used[0] in tiers}
+    )
+    ranks = {place: number + 1 for number, place in enumerate(ranked)}
     for piece in headings:
-        if piece.level or not piece.style:
+        if piece.level or piece.style is None:
             continue
-        if piece.style in by_style:
-            piece.level = by_style[piece.style].most_common(1)[0][0]
+        style = piece.style
+        if style in stated:
+            piece.level = stated[style].most_common(1)[0][0]
+        elif style.smallness in tiers:
+            rank = ranks[style._replace(smallness=tiers[style.smallness])]
+            piece.level = min(outline.depth + rank, 6)
         else:
-            piece.level = min(outline.depth + ranks[piece.style], 6)
+            piece.level = 1 if not usual or style.smallness < usual[0] else 6
 
 
 def _link_tables(pieces: list[_Piece]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -20,12 +21,17 @@ CELL_GAP = 1.2
 NUMBER_GAP = 0.3
 """The same between two words that both look like numbers."""
 
+LOOSE_GAP = 0.4
+"""From here on a gap may be one between cells set close together."""
+
 _BEFORE_GAP = frozenset("0123456789)%—–")
 _AFTER_GAP = frozenset("0123456789($€£¥(—–-")
 _RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _SPACES = re.compile(r"\s+")
 _LEADERS = re.compile(r"[.·…_]{4,}|(?:[.·…] ){3,}[.·…]?")
-_MARKER = re.compile(r"[•●▪■◦○∙·‣➢➤✓\uf0b7\uf0a7\uf0d8–—*-]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]")
+_MARKER = re.compile(
+    r"[•●▪■◦○∙·‣➢➤✓\uf0b7\uf0a7\uf0d8–—*-]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]"
+)
 _CURRENCY = re.compile(r"[$€£¥]|US\$|[A-Z]{3}")
 _AMOUNT = re.compile(r"[(\-–—]?[\d.,]*\d[\d.,]*|[—–-]")
 _TAIL = re.compile(r"[)%]+|\(?[a-z0-9]\)")
@@ -44,6 +50,8 @@ class Segment:
     bold: bool
     italic: bool
     order: int
+    parts: tuple[Segment, ...] = ()
+    """Its pieces between gaps wider than a space, when there are such: cells set close."""
 
     @property
     def width(self) -> float:
@@ -155,6 +163,7 @@ def _segments(
         dtype=bool,
         count=len(starts) - 1,
     )
+    wide = gap > LOOSE_GAP * np.maximum(smaller, 1.0)
     limit = np.where(numbers, NUMBER_GAP, CELL_GAP) * np.maximum(smaller, 1.0)
     breaks = (overlap < 0.5 * smaller) | (gap > limit)
     firsts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
@@ -169,12 +178,9 @@ def _segments(
     closing = textpage.fonts(starts[lasts].tolist())
     segments = []
     for i, stop in enumerate(ends[lasts].tolist()):
-        content = _SPACES.sub(" ", text[begin[i] : stop])
-        if not content:
-            continue
         segments.append(
             Segment(
-                content,
+                _SPACES.sub(" ", text[begin[i] : stop]),
                 lefts[i],
                 tops[i],
                 rights[i],
@@ -184,6 +190,19 @@ def _segments(
                 _says(_ITALIC, fonts[i]) and _says(_ITALIC, closing[i]),
                 i,
             )
+        )
+    line = np.cumsum(np.concatenate(([0], breaks)))
+    inside = np.flatnonzero(wide & ~breaks).tolist()
+    for i, gaps in groupby(inside, key=lambda gap: int(line[gap])):
+        bounds = [int(firsts[i]), *(gap + 1 for gap in gaps), int(lasts[i]) + 1]
+        segments[i].parts = tuple(
+            replace(
+                segments[i],
+                text=_SPACES.sub(" ", text[starts[a] : ends[b - 1]]),
+                left=float(left[a:b].min()),
+                right=float(right[a:b].max()),
+            )
+            for a, b in pairwise(bounds)
         )
     return _without_leaders(segments)
 
@@ -217,6 +236,7 @@ def _without_leaders(segments: list[Segment]) -> list[Segment]:
                     text=part,
                     left=segment.left + at * cut,
                     right=segment.left + (at + len(part)) * cut,
+                    parts=(),
                 )
             )
     return result
@@ -275,8 +295,8 @@ def _columns(segments: list[Segment], width: float, depth: int) -> list[list[Seg
     def close_band() -> None:
         prose = [sum(len(one.text) > 18 for one in side) for side in (left, right)]
         if min(prose) >= 2:
-            flows.extend(_columns(left, width / 2, depth - 1))
-            flows.extend(_columns(right, width / 2, depth - 1))
+            flows.extend(_columns(list(left), width / 2, depth - 1))
+            flows.extend(_columns(list(right), width / 2, depth - 1))
         elif left or right:
             flows.append(sorted(left + right, key=lambda one: one.order))
         left.clear()
@@ -325,8 +345,7 @@ def _gutter(segments: list[Segment], width: float) -> float | None:
         top = max(min(one.top for one in side) for side in (left, right))
         bottom = min(max(one.bottom for one in side) for side in (left, right))
         extent = min(
-            max(one.bottom for one in side) - min(one.top for one in side)
-            for side in (left, right)
+            max(one.bottom for one in side) - min(one.top for one in side) for side in (left, right)
         )
         if bottom - top < 0.5 * extent:
             continue
@@ -393,6 +412,7 @@ def _in_line(segments: list[Segment]) -> list[Segment]:
                 size=max(last.size, segment.size),
                 bold=last.bold and segment.bold,
                 italic=last.italic and segment.italic,
+                parts=(),
             )
     return merged
 

@@ -6,13 +6,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 
-from services.parsers.pdf_layout import PageLayout, Row, letters
+from services.parsers.pdf_layout import PageLayout, Row
 
-EDGE = 0.14
+EDGE = 0.18
 """The part of a page's height at its top and bottom in which running lines stand."""
 _LINES = 5
 _NEAR = 5
-_DIGITS = re.compile(r"\d+")
+_PAGES = 3
+_DIGITS = re.compile(r"(?<![\d.,])\d{1,4}(?![\d.,]\d|\d)")
 _PAGE_NUMBER = re.compile(
     r"[-–—\s|]*(?:page\s*)?(?:[A-Z]{1,2}-)?(\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[-–—\s|]*",
     re.IGNORECASE,
@@ -24,25 +25,28 @@ def drop_running_lines(pages: list[PageLayout | None]) -> None:
     """Remove from each page what repeats at its edges; the first occurrence of a line stays.
 
     A line goes only when every line between it and the paper's edge goes too, and only when the
-    same line stands at the edge of at least three pages near by, so body text is never touched.
+    same line, apart from the page number in it, stands at the edge of at least three pages near
+    by: body text is never touched.
     """
     edges = {number: _edges(page) for number, page in enumerate(pages) if page}
+    shifts = _shifts(edges)
     seen: dict[str, list[int]] = defaultdict(list)
-    offsets: Counter[int] = Counter()
     for number, lines in edges.items():
-        for key in {_key(row) for edge in lines for row in edge}:
+        for key in {_key(row, number, shifts) for edge in lines for row in edge}:
             seen[key].append(number)
-        for edge in lines:
-            if edge and (printed := _printed_number(edge[0].text)) is not None:
-                offsets[printed - number] += 1
     for number, lines in edges.items():
         dropped: set[int] = set()
         for edge in lines:
-            for row in edge:
-                if _is_page_number(row.text, number, offsets):
+            for at, row in enumerate(edge):
+                if any(len(one.segments) > 1 for one in edge[at + 1 : at + 2]) and (
+                    len(row.segments) > 1
+                ):
+                    break  # a table's head on each of its pages
+                found = seen[_key(row, number, shifts)]
+                if _is_page_number(row.text, number, shifts):
                     dropped.add(id(row))
-                elif _repeats(seen[_key(row)], number, len(pages)):
-                    if seen[_key(row)][0] != number:
+                elif _repeats(found, number, len(pages)):
+                    if found[0] != number:
                         dropped.add(id(row))
                 else:
                     break
@@ -55,38 +59,46 @@ def drop_running_lines(pages: list[PageLayout | None]) -> None:
 def _edges(page: PageLayout) -> tuple[list[Row], list[Row]]:
     """Rows at the top and at the bottom of a page, the outermost first."""
     rows = sorted((row for flow in page.flows for row in flow), key=lambda row: row.bottom)
-    top = [row for row in rows[:_LINES] if row.bottom < EDGE * page.height]
+    top = [row for row in rows[:_LINES] if row.bottom < EDGE * page.height or row is rows[0]]
     bottom = [
         row
         for row in rows[-_LINES:]
-        if row.top > (1 - EDGE) * page.height or row is rows[-1]  # pages made from web pages end early
+        if row.top > (1 - EDGE) * page.height or row is rows[-1]  # a short page ends early
     ]
     return top, bottom[::-1]
 
 
-def _key(row: Row) -> str:
-    text = row.text
-    if not letters(text) or len(row.segments) > 3:
-        return text
-    masked = _DIGITS.sub("#", text)
-    # Lines that differ in their numbers must stand at the same height to be the same line.
-    return masked if masked == text else f"{masked}@{round(row.bottom / 4)}"
+def _shifts(edges: dict[int, tuple[list[Row], list[Row]]]) -> Counter[int]:
+    """How often a number at a page's edge differs by a certain amount from the page's index."""
+    shifts: Counter[int] = Counter()
+    for number, lines in edges.items():
+        found: set[int] = set()
+        for edge in lines:
+            for row in edge[:2]:
+                numbers = _DIGITS.findall(row.text)
+                found.update(int(digits) - number for digits in {*numbers[:1], *numbers[-1:]})
+        shifts.update(found)
+    return shifts
+
+
+def _key(row: Row, number: int, shifts: Counter[int]) -> str:
+    """The line's text without the page number in it."""
+    return _DIGITS.sub(
+        lambda digits: "#" if shifts[int(digits[0]) - number] >= _PAGES else digits[0], row.text
+    )
 
 
 def _repeats(pages: list[int], number: int, total: int) -> bool:
     near = bisect_right(pages, number + _NEAR) - bisect_left(pages, number - _NEAR)
-    return len(pages) >= 3 and (near >= 3 or len(pages) >= 0.3 * total)
+    return len(pages) >= _PAGES and (near >= _PAGES or len(pages) >= 0.3 * total)
 
 
-def _printed_number(text: str) -> int | None:
-    found = _PAGE_NUMBER.fullmatch(text)
-    return int(found[1]) if found and found[1].isdecimal() else None
-
-
-def _is_page_number(text: str, number: int, offsets: Counter[int]) -> bool:
+def _is_page_number(text: str, number: int, shifts: Counter[int]) -> bool:
     if _COUNTED.fullmatch(text):
         return True
-    printed = _printed_number(text)
-    if printed is not None:
-        return offsets[printed - number] >= 3
-    return bool(_PAGE_NUMBER.fullmatch(text)) and sum(offsets.values()) >= 3
+    found = _PAGE_NUMBER.fullmatch(text)
+    if found is None:
+        return False
+    if found[1].isdecimal():
+        return shifts[int(found[1]) - number] >= _PAGES
+    return max(shifts.values(), default=0) >= _PAGES

@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -347,28 +347,18 @@ def _nearest(one: Segment, columns: list[Span]) -> int:
 
 def _place(row: Row, columns: list[Span]) -> list[str]:
     cells = [""] * len(columns)
-    for one in _split_numbers(row.segments, columns):
+    for one in _split(row.segments, columns):
         at = _nearest(one, columns)
         cells[at] = f"{cells[at]} {one.text}".strip()
     return cells
 
 
-def _split_numbers(segments: list[Segment], columns: list[Span]) -> list[Segment]:
-    """Numbers of neighbouring columns that stand too close to have been told apart."""
+def _split(segments: list[Segment], columns: list[Span]) -> list[Segment]:
+    """Segments that reach over several columns taken apart where they have gaps."""
     result: list[Segment] = []
     for one in segments:
-        parts = one.text.split(" ")
-        if len(parts) < 2 or not all(map(is_number, parts)):
-            result.append(one)
-            continue
-        over = [span for span in columns if _overlap(one, span) > 0.3 * (span[1] - span[0])]
-        if len(over) != len(parts):
-            result.append(one)
-            continue
-        result.extend(
-            replace(one, text=part, left=span[0], right=span[1])
-            for part, span in zip(parts, over, strict=True)
-        )
+        apart = len(one.parts) > 1 and len({_nearest(part, columns) for part in one.parts}) > 1
+        result.extend(one.parts if apart else (one,))
     return result
 
 
@@ -377,8 +367,9 @@ def _head_cells(rows: list[Row], columns: list[Span], numbers: list[Span]) -> li
     cells: list[list[str]] = [[] for _ in columns]
     values = [i for i, span in enumerate(columns) if span in numbers and (i or len(columns) == 1)]
     for row in rows:
-        heads = [one for one in row.segments if one.right > columns[values[0]][0]]
-        for one in row.segments:
+        segments = _split(row.segments, columns)
+        heads = [one for one in segments if one.right > columns[values[0]][0]]
+        for one in segments:
             place = _nearest(one, columns)
             over_words = place not in values and one.middle < columns[place][1]
             group = [place] if over_words else _spanned(one, heads, columns, values)
@@ -415,34 +406,40 @@ def _width(span: Span) -> float:
 
 def _join_labels(placed: list[tuple[Row, list[str]]], join: Join) -> list[list[str]]:
     """Body rows of a table of values, with labels that wrap over lines put together."""
-    rows: list[list[str]] = []
-    tops: list[Row] = []
+    lines: list[list[str]] = []
+    last: Row | None = None
     for at, (row, cells) in enumerate(placed):
-        label, values = cells[0], any(cells[1:])
-        before = rows[-1] if rows else None
-        close = bool(tops) and row.bottom - tops[-1].bottom < 1.6 * row.size
-        overlapping = bool(tops) and row.bottom - tops[-1].bottom < 0.85 * row.size
-        if before is not None and close:
-            open_label = not any(before[1:]) and not before[0].endswith(":")
-            wraps = label[:1].islower() or _OPEN_END.search(before[0]) is not None
-            if open_label and before[0] and label and wraps:
-                rows[-1] = [join([before[0], label]), *cells[1:]]
-                tops[-1] = row
-                continue
-            if open_label and before[0] and not label and values and overlapping:
-                rows[-1] = [before[0], *cells[1:]]
-                tops[-1] = row
-                continue
-            following = placed[at + 1][1] if at + 1 < len(placed) else None
-            leads_on = following is not None and following[0][:1].islower()
-            if label and not values and any(before[1:]) and not leads_on:
-                if overlapping or (label[:1].islower() and not label.endswith(":")):
-                    rows[-1] = [join([before[0], label]), *before[1:]]
-                    tops[-1] = row
-                    continue
-        rows.append(cells)
-        tops.append(row)
-    return [cells for cells in rows if any(cells)]
+        following = placed[at + 1][1][0] if at + 1 < len(placed) else ""
+        step = (row.bottom - last.bottom) / row.size if last else math.inf
+        joined = _joined_label(lines[-1], cells, following, step, join) if lines else None
+        if joined:
+            lines[-1] = joined
+        else:
+            lines.append(cells)
+        last = row
+    return [cells for cells in lines if any(cells)]
+
+
+def _joined_label(
+    above: list[str], cells: list[str], following: str, step: float, join: Join
+) -> list[str] | None:
+    """Two lines of one row as one, None when they are two rows.
+
+    ``following`` is the label of the line after, ``step`` their distance in font sizes.
+    """
+    label, has_values = cells[0], any(cells[1:])
+    if step >= 1.6:
+        return None
+    if above[0] and not any(above[1:]) and not above[0].endswith(":"):
+        if label and (label[0].islower() or _OPEN_END.search(above[0])):
+            return [join([above[0], label]), *cells[1:]]
+        if not label and has_values and step < 0.85:
+            return [above[0], *cells[1:]]
+    if label and not has_values and any(above[1:]) and not following[:1].islower():
+        wraps = label[0].islower() and not label.endswith(":")
+        if wraps or step < 0.85:
+            return [join([above[0], label]), *above[1:]]
+    return None
 
 
 def _join_wrapped(placed: list[tuple[Row, list[str]]], join: Join) -> list[list[str]]:

@@ -39,11 +39,17 @@ def odd_share(text: str) -> float:
     return odd / max(len(text), 1)
 
 
-def vocabulary(texts: Iterable[str]) -> set[str]:
-    """Words seen inside lines, lower case, hyphenated ones whole and in parts."""
+def vocabulary(lines: Iterable[str]) -> set[str]:
+    """Words seen inside lines, lower case, hyphenated ones whole and in parts.
+
+    The halves of a word broken at a line's end are left out.
+    """
     words: set[str] = set()
-    for text in texts:
-        for word in _WORDS.findall(text.lower()):
+    broken = False
+    for line in lines:
+        found = _WORDS.findall(line.lower())
+        first, broken = int(broken), line[-1:] in LINE_END_HYPHENS
+        for word in found[first : len(found) - broken]:
             words.add(word)
             if "-" in word:
                 words.update(word.split("-"))
@@ -60,11 +66,12 @@ def join_lines(lines: list[str], words: set[str]) -> str:
         return lines[0]
     text = lines[0]
     for line in lines[1:]:
-        if text[-1:] in LINE_END_HYPHENS and len(text) > 1 and text[-2].isalpha():
+        last, first = text[-1:], line[:1]
+        if last in LINE_END_HYPHENS and text[-2:-1].isalpha():
             text = _join_word(text, line, words)
-        elif text[-1:] in "-/\u2010" and text[-2:-1].isalnum() and line[:1].isalnum():
-            text += line
-        elif _unspaced(text[-1:]) and _unspaced(line[:1]):
+        elif (last in "-/\u2010" and text[-2:-1].isalnum() and first.isalnum()) or (
+            _unspaced(last) and _unspaced(first)
+        ):
             text += line
         else:
             text = f"{text} {line}"
@@ -82,8 +89,8 @@ def _join_word(text: str, line: str, words: set[str]) -> str:
     hyphenated = f"{left}-{right}" in words
     both = len(left) > 2 and len(right) > 2 and left.split("-")[-1] in words and right in words
     soft = hyphen == "\u00ad"
-    keeps = not whole and (hyphenated or both or not right == second.group()[: len(right)])
-    if not soft and (keeps or line[:1].isupper()):
+    keeps = not whole and (hyphenated or both or second.group()[0].isupper())
+    if keeps and not soft:
         return f"{text}-{line}"
     return text + line
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from services.chunking import (
     DEFAULT_CHUNK_OVERLAP,
     DEFAULT_CHUNK_SIZE,
+    CountTokens,
     chunk_document,
     chunk_text,
     context_header,
@@ -17,7 +19,7 @@ from services.chunking import (
     passage_text,
     prepare_chunks,
 )
-from services.models import Block, Chunk, Document
+from services.models import Block, BlockKind, Chunk, Document
 
 
 def words(texts: list[str]) -> list[int]:
@@ -40,7 +42,13 @@ def pieces(chunk: Chunk) -> list[str]:
     return [*(re.sub(r"\n{1,2}\Z", "", part) for part in parts[:-1]), parts[-1]]
 
 
-def check(doc: Document, chunks: list[Chunk], count=words, max_tokens: int = 320, title: str = ""):
+def check(
+    doc: Document,
+    chunks: list[Chunk],
+    count: CountTokens = words,
+    max_tokens: int = 320,
+    title: str = "",
+) -> None:
     text = doc.text
     covered = bytearray(len(text))
     for number, chunk in enumerate(chunks):
@@ -86,9 +94,12 @@ SENTENCES = st.lists(
 )
 
 
+KINDS: list[BlockKind] = ["heading", "paragraph", "paragraph", "list", "table", "code"]
+
+
 @st.composite
 def blocks(draw: st.DrawFn) -> Block:
-    kind = draw(st.sampled_from(["heading", "paragraph", "paragraph", "list", "table", "code"]))
+    kind: BlockKind = draw(st.sampled_from(KINDS))
     page = draw(st.integers(1, 3))
     path = draw(st.lists(st.sampled_from(["Part", "Section", "Detail"]), max_size=3))
     if kind == "heading":
@@ -102,19 +113,21 @@ def blocks(draw: st.DrawFn) -> Block:
     return Block(kind=kind, text=joiner.join(lines), headings=path, page=page)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(blocks(), max_size=12),
     st.sampled_from([words, quarters]),
     st.integers(40, 120),
     st.sampled_from(["", "A title"]),
 )
-def test_pieces_tell_the_truth_whatever_the_document(made, count, limit, title):
+def test_pieces_tell_the_truth_whatever_the_document(
+    made: list[Block], count: CountTokens, limit: int, title: str
+) -> None:
     doc = document(*made)
     check(doc, chunk_document(doc, count, max_tokens=limit, title=title), count, limit, title)
 
 
-def test_sections_of_level_one_and_two_never_share_a_passage():
+def test_sections_of_level_one_and_two_never_share_a_passage() -> None:
     doc = document(
         Block(kind="heading", text="One", level=1),
         Block(kind="heading", text="Sub", level=2, headings=["One"]),
@@ -133,7 +146,7 @@ def test_sections_of_level_one_and_two_never_share_a_passage():
     check(doc, chunks)
 
 
-def test_slides_and_sheets_never_share_a_passage():
+def test_slides_and_sheets_never_share_a_passage() -> None:
     doc = document(
         Block(text="a b", slide=1), Block(text="c d", slide=2), Block(text="e", sheet="S")
     )
@@ -145,7 +158,7 @@ def test_slides_and_sheets_never_share_a_passage():
     ]
 
 
-def test_a_passage_over_a_page_break_keeps_both_pages():
+def test_a_passage_over_a_page_break_keeps_both_pages() -> None:
     doc = document(
         Block(text="It begins here", page=4, page_label="iv"),
         Block(text="and ends there.", page=5, page_label="v"),
@@ -155,7 +168,7 @@ def test_a_passage_over_a_page_break_keeps_both_pages():
     assert chunk.piece_pages == [4, 5] and chunk.piece_labels == ["iv", "v"]
 
 
-def test_a_long_table_repeats_its_header_as_a_piece_of_its_own():
+def test_a_long_table_repeats_its_header_as_a_piece_of_its_own() -> None:
     rows = ["name | value", *(f"row {i} | {i}" for i in range(100))]
     doc = document(Block(kind="table", text="\n".join(rows), header_rows=1))
     chunks = chunk_document(doc, words, max_tokens=60)
@@ -165,32 +178,32 @@ def test_a_long_table_repeats_its_header_as_a_piece_of_its_own():
     check(doc, chunks, max_tokens=60)
 
 
-def test_small_tables_stay_whole_and_stay_with_their_neighbours():
+def test_small_tables_stay_whole_and_stay_with_their_neighbours() -> None:
     doc = document(Block(text="Before."), Block(kind="table", text="a | b\n1 | 2", header_rows=1))
     (chunk,) = chunk_document(doc, words)
     assert chunk.text == "Before.\n\na | b\n1 | 2"
 
 
-def test_a_long_paragraph_is_split_at_sentences_with_one_of_overlap():
+def test_a_long_paragraph_is_split_at_sentences_with_one_of_overlap() -> None:
     text = " ".join(f"Sentence number {i} says something new." for i in range(60))
     doc = document(Block(text=text))
     chunks = chunk_document(doc, words, max_tokens=80)
     check(doc, chunks, max_tokens=80)
     assert all(chunk.text.endswith(".") and chunk.text.startswith("Sentence") for chunk in chunks)
-    for one, two in zip(chunks, chunks[1:], strict=False):
+    for one, two in pairwise(chunks):
         assert two.char_start < one.char_end
     sizes = words([chunk.text for chunk in chunks])
     assert min(sizes) > max(sizes) / 2, "no small rest"
 
 
-def test_cjk_text_without_spaces_is_split_at_its_own_sentence_ends():
+def test_cjk_text_without_spaces_is_split_at_its_own_sentence_ends() -> None:
     doc = document(Block(text="東京都の人口は増加している。" * 40))
     chunks = chunk_document(doc, words, max_tokens=70)
     check(doc, chunks, max_tokens=70)
     assert all(chunk.text.endswith("。") for chunk in chunks)
 
 
-def test_headings_go_with_what_follows_them():
+def test_headings_go_with_what_follows_them() -> None:
     doc = document(
         Block(text="word " * 30),
         Block(kind="heading", text="Detail", level=3),
@@ -201,7 +214,7 @@ def test_headings_go_with_what_follows_them():
     check(doc, chunks, max_tokens=80)
 
 
-def test_the_counter_is_asked_in_bulk():
+def test_the_counter_is_asked_in_bulk() -> None:
     calls = 0
 
     def count(texts: list[str]) -> list[int]:
@@ -214,7 +227,7 @@ def test_the_counter_is_asked_in_bulk():
     assert calls <= 4
 
 
-def test_a_hundred_pages_take_well_under_half_a_second():
+def test_a_hundred_pages_take_well_under_half_a_second() -> None:
     sentence = "The quick brown fox jumps over the lazy dog near the river bank today. "
     doc = document(*(Block(text=sentence * 9, page=i // 4 + 1) for i in range(400)))
     spent = 0.0
@@ -231,24 +244,24 @@ def test_a_hundred_pages_take_well_under_half_a_second():
     assert time.perf_counter() - started - spent < 0.5
 
 
-def test_an_empty_document_has_no_passages():
+def test_an_empty_document_has_no_passages() -> None:
     assert chunk_document(document(), words) == []
     assert chunk_document(document(Block(kind="picture", text="")), words) == []
 
 
-def test_no_room_beside_the_title_is_an_error():
+def test_no_room_beside_the_title_is_an_error() -> None:
     with pytest.raises(ValueError, match="no room"):
         chunk_document(document(Block(text="a")), words, max_tokens=8, title="a b c d e")
 
 
-def test_context_header_is_short_and_keeps_the_innermost_heading():
+def test_context_header_is_short_and_keeps_the_innermost_heading() -> None:
     assert context_header("T", ["A", "B"]) == "T > A > B"
     assert context_header("", []) == ""
     header = context_header("t" * 300, ["x" * 90, "y" * 90, "inner"])
     assert len(header) <= 160 and header.endswith("inner") and header.startswith("ttt")
 
 
-def test_chunk_text_loses_no_tail():
+def test_chunk_text_loses_no_tail() -> None:
     text = " ".join(str(i) for i in range(1003))
     windows = chunk_text(text)
     assert [len(w.split()) for w in windows][:2] == [DEFAULT_CHUNK_SIZE, DEFAULT_CHUNK_SIZE]
@@ -258,12 +271,12 @@ def test_chunk_text_loses_no_tail():
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (5, 5), (5, 6), (5, -1)])
-def test_chunk_text_refuses_sizes_without_progress(size, overlap):
-    with pytest.raises(ValueError):
+def test_chunk_text_refuses_sizes_without_progress(size: int, overlap: int) -> None:
+    with pytest.raises(ValueError, match="must be"):
         chunk_text("a b c", size, overlap)
 
 
-def test_prepare_chunks_keeps_the_reference_shape():
+def test_prepare_chunks_keeps_the_reference_shape() -> None:
     chunks = prepare_chunks("Title", "PDF", "one two three", {"source_id": "x"}, 2, 0)
     assert [c["text"] for c in chunks] == ["one two", "three"]
     assert chunks[1]["meta"]["chunk_index"] == "1" and chunks[1]["meta"]["chunk_count"] == "2"
@@ -271,5 +284,5 @@ def test_prepare_chunks_keeps_the_reference_shape():
     assert prepare_chunks("Title", "PDF", " ")[0]["text"] == "Title"
 
 
-def test_normalize_text():
+def test_normalize_text() -> None:
     assert normalize_text(" a\n\tb ") == "a b" and normalize_text(None) == ""

@@ -9,7 +9,9 @@ import pptx
 from pptx.chart.data import CategoryChartData
 from pptx.dml.color import RGBColor
 from pptx.enum.chart import XL_CHART_TYPE, XL_LEGEND_POSITION
-from pptx.enum.text import PP_ALIGN
+from pptx.enum.text import MSO_ANCHOR, PP_ALIGN
+from pptx.oxml import parse_xml
+from pptx.oxml.ns import nsdecls
 from pptx.util import Cm, Pt
 
 from tools.sample import facts
@@ -58,6 +60,7 @@ def _table(slide: Any) -> None:
             cell.fill.solid()
             light = RGBColor(0xEE, 0xF2, 0xF5) if at == len(rows) - 1 else RGBColor(255, 255, 255)
             cell.fill.fore_color.rgb = NAVY if at == 0 else light
+            cell.vertical_anchor = MSO_ANCHOR.MIDDLE
             paragraph = cell.text_frame.paragraphs[0]
             paragraph.alignment = PP_ALIGN.RIGHT if column else PP_ALIGN.LEFT
             paragraph.font.size, paragraph.font.bold = Pt(16), at in (0, len(rows) - 1)
@@ -94,8 +97,14 @@ def _body(slide: Any, piece: Piece) -> None:
     frame.word_wrap = True
     for at, line in enumerate([piece.text] if cover else [row[0] for row in piece.rows]):
         paragraph = frame.paragraphs[0] if at == 0 else frame.add_paragraph()
-        paragraph.text = line if cover else f"•  {line}"
-        paragraph.font.size = Pt(20 if cover else 24)
+        paragraph.text = line
+        if not cover:
+            properties = paragraph._p.get_or_add_pPr()
+            properties.set("marL", "342900")
+            properties.set("indent", "-342900")
+            bullet = f'<a:buChar {nsdecls("a")} char="•"/>'
+            properties.append(parse_xml(bullet))
+        paragraph.font.size = Pt(20 if cover else 28)
         paragraph.font.color.rgb = RGBColor(0xD9, 0xA3, 0x85) if cover else NAVY
         paragraph.space_after = Pt(14)
 

@@ -59,13 +59,23 @@ def _footnote_reference(paragraph: Any, number: str) -> None:
     run._r.append(parse_xml(f'<w:footnoteReference {nsdecls("w")} w:id="{number}"/>'))
 
 
+def _rules(table: Any) -> None:
+    """Thin lines between rows only."""
+    line = 'w:val="single" w:sz="4" w:color="B8C4CF"'
+    edges = "".join(f"<w:{edge} {line}/>" for edge in ("top", "bottom", "insideH"))
+    none = "".join(f'<w:{edge} w:val="nil"/>' for edge in ("left", "right", "insideV"))
+    borders = f"<w:tblBorders {nsdecls('w')}>{edges}{none}</w:tblBorders>"
+    table._tbl.tblPr.append(parse_xml(borders))
+
+
 def _table(document: Any, piece: Piece) -> None:
     caption = document.add_paragraph(style="Caption")
     caption.add_run(piece.text).font.color.rgb = NAVY
     caption.paragraph_format.keep_with_next = True
-    table = document.add_table(len(piece.rows), len(piece.rows[0]), style="Light List Accent 1")
+    table = document.add_table(len(piece.rows), len(piece.rows[0]), style="Table Grid")
     words = max(len(cell) for row in piece.rows[1:] for cell in row[1:]) > 20
-    for row, cells in zip(table.rows, piece.rows, strict=True):
+    _rules(table)
+    for number, (row, cells) in enumerate(zip(table.rows, piece.rows, strict=True)):
         for at, (cell, text) in enumerate(zip(row.cells, cells, strict=True)):
             paragraph = cell.paragraphs[0]
             text, _, footnote = text.partition("[")
@@ -75,8 +85,12 @@ def _table(document: Any, piece: Piece) -> None:
             if at and not words:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
             paragraph.paragraph_format.space_after = Pt(2)
+            paragraph.paragraph_format.keep_with_next = number < len(piece.rows) - 1
             for run in paragraph.runs:
-                run.font.size = Pt(9)
+                run.font.size, run.font.bold = Pt(9), number == 0 or None
+            if number == 0:
+                shade = f'<w:shd {nsdecls("w")} w:val="clear" w:fill="E3EAF0"/>'
+                cell._tc.get_or_add_tcPr().append(parse_xml(shade))
     document.add_paragraph()
 
 

@@ -225,7 +225,7 @@ def _bars(
 
 
 def _chart(name: str, styles: dict[str, ParagraphStyle]) -> list[Any]:
-    drawing = Drawing(TEXT_WIDTH, 168)
+    drawing = Drawing(TEXT_WIDTH, 168 if name == "quarters" else 146)
     if name == "quarters":
         caption = "Figure 1: Revenue by segment and quarter, EUR million"
         names = [f"{quarter} {year}" for year in facts.YEARS for quarter in facts.QUARTERS]
