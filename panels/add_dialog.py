@@ -81,9 +81,14 @@ def files(workspace: Workspace) -> None:
 
 @action
 def take_in(workspace: Workspace, key: str) -> None:
-    """Put an upload on disk and drop the uploader's value by giving the next one a new key."""
-    uploads = st.session_state.get(key) or []
+    """Put an upload on disk and drop the uploader's value by giving the next one a new key.
+
+    A run that is interrupted repeats its callbacks, so each upload is remembered as taken.
+    """
+    taken: set[str] = st.session_state.setdefault("uploads_taken", set())
+    uploads = [file for file in st.session_state.get(key) or [] if file.file_id not in taken]
     if uploads:
+        taken.update(file.file_id for file in uploads)
         st.session_state["upload_round"] = st.session_state.get("upload_round", 0) + 1
         remember(workspace, [Incoming(file.name, file.getvalue()) for file in uploads])
 
@@ -249,8 +254,7 @@ def settle(workspace: Workspace, number: int, replace: bool) -> None:
 
 def enter(workspace: Workspace, view: SourceView) -> None:
     key = f"pw_{view.source.id}"
-    wrong = (view.source.error or {}).get("code") == "wrong_password"
-    words = t("status.wrong_password" if wrong else "password.field")
+    words = t("status.wrong_password" if status.wrong_password(view) else "password.field")
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", wrap=False):
         st.text_input(
             t("password.field"),

@@ -25,12 +25,16 @@ from services.models import Message
 from services.sample import SAMPLE_QUESTIONS
 from services.workspace import Workspace
 
-TURNS = 20
+TURNS = 10
+"""Questions shown with their answers: the last twenty messages."""
 FRESH = "new"
 """Stands for a conversation that begins with its first question."""
 LISTED = 30
 """So many conversations are offered for reopening."""
-PAGES = Path(__file__).parent.parent / "pages"
+_announce = st.components.v2.component(
+    "halo_announce",
+    js=(Path(__file__).parent / "assets" / "announce.js").read_text(encoding="utf-8"),
+)
 
 
 def panel(workspace: Workspace, shown: Shown) -> None:
@@ -137,9 +141,7 @@ def chosen(workspace: Workspace, current: Conversation) -> None:
 # -- the log --------------------------------------------------------------------------------------
 
 
-def log(
-    workspace: Workspace, current: Conversation, messages: list[Message], shown: Shown
-) -> None:
+def log(workspace: Workspace, current: Conversation, messages: list[Message], shown: Shown) -> None:
     """The last turns, oldest first, and a way to the earlier ones."""
     turns = turns_of(messages)
     limit = st.session_state.setdefault("chat_turns", TURNS)
@@ -161,7 +163,13 @@ def log(
                 last=turn is turns[-1],
                 live=lambda message: being_written(workspace, message),
             )
-    components.scroll_to(".st-key-log > :last-child", f"{current.id} {turns[-1].id}")
+    components.scroll_to(f".st-key-q_{turns[-1].id}", current.id)
+    announce(t("chat.done") if messages[-1].state == "done" else "")
+
+
+def announce(words: str) -> None:
+    """Tell screen readers that an answer is complete, once; not every word of it."""
+    _announce(key="announce", data=[words])
 
 
 def show_more() -> None:
@@ -318,9 +326,7 @@ def submit(workspace: Workspace, conversation_id: str | None, scope: list[str]) 
 
 
 @action
-def ask(
-    workspace: Workspace, conversation_id: str | None, scope: list[str], question: str
-) -> None:
+def ask(workspace: Workspace, conversation_id: str | None, scope: list[str], question: str) -> None:
     """Ask in the open conversation, or begin one. The draft comes back when that fails."""
     typed = st.session_state.get("ask") == question
     try:

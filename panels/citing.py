@@ -9,16 +9,40 @@ through it, then the page listens once to everything they drew.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from panels import clipboard, components, state
+from panels import clipboard, components, markdown, state
 from panels.actions import action
 from panels.markdown import Chip, Words
 from panels.places import place
-from panels.text import t
+from panels.text import language, t
 from services import ingestion
 from services.models import Citation, Claim, LookedAt
 from services.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A text with citations, made ready for the screen."""
+
+    markdown: str
+    chips: dict[int, Chip]
+    cards: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a ``Cited`` is made from; equal ones give the same, so it is made once."""
+
+    owner: str
+    text: str
+    language: str
+    gone: frozenset[int]
+    checked: tuple[str, ...]
+    citations: Sequence[Citation] = field(compare=False)
+    claims: Sequence[Claim] = field(compare=False)
 
 
 class Shown:
@@ -27,33 +51,35 @@ class Shown:
     def __init__(self, workspace: Workspace) -> None:
         self.views = ingestion.list_sources(workspace)
         self.names = {view.source.id: view.source.name for view in self.views}
-        self.words = Words(t("chip.partly"), t("chip.unsupported"))
         self._cards: dict[str, dict[str, Any]] = {}
         self._targets: dict[str, Citation] = {}
 
-    def chips(
-        self, owner: str, citations: Sequence[Citation], claims: Sequence[Claim] = ()
-    ) -> dict[int, Chip]:
-        """The chips of a text, by number."""
-        return {
-            citation.number: self._chip(f"{owner}-{citation.number}", citation, claims)
-            for citation in citations
-        }
+    def cited(
+        self,
+        owner: str,
+        text: str,
+        citations: Sequence[Citation],
+        claims: Sequence[Claim] = (),
+    ) -> Cited:
+        """A text with its chips; their cards are listened to."""
+        gone = frozenset(c.number for c in citations if c.source_id not in self.names)
+        checked = tuple(claim.support for claim in claims)
+        made = _cited(_Source(owner, text, language(), gone, checked, citations, claims))
+        self._cards |= made.cards
+        self._targets |= {f"{owner}-{citation.number}": citation for citation in citations}
+        return made
 
     def looked_at(self, owner: str, passages: Sequence[LookedAt]) -> list[tuple[Chip, Citation]]:
         """The passages that were considered, each as something a click can open."""
         found = []
         for number, passage in enumerate(passages, start=1):
             citation = Citation(number=number, **passage.model_dump())
-            found.append((self._chip(f"{owner}-L{number}", citation, ()), citation))
+            target = f"{owner}-L{number}"
+            gone = citation.source_id not in self.names
+            self._cards[target] = components.card(citation, deleted=gone)
+            self._targets[target] = citation
+            found.append((Chip(target, citation.quote, gone=gone), citation))
         return found
-
-    def _chip(self, target: str, citation: Citation, claims: Sequence[Claim]) -> Chip:
-        gone = citation.source_id not in self.names
-        claim = " ".join(claim.text for claim in claims if citation.number in claim.citations)
-        self._cards[target] = components.card(citation, claim=claim, deleted=gone)
-        self._targets[target] = citation
-        return Chip(target, citation.quote, citation.support, gone)
 
     def listen(self) -> None:
         """Mount the page's listeners, after everything with citations was drawn."""
@@ -67,6 +93,20 @@ class Shown:
 
         components.citations(self._cards, open_passage)
         clipboard.listen()
+
+
+@lru_cache(maxsize=512)
+def _cited(source: _Source) -> Cited:
+    """Chips, cards and Markdown of a text; kept, because most texts are drawn again unchanged."""
+    chips: dict[int, Chip] = {}
+    cards: dict[str, dict[str, Any]] = {}
+    for citation in source.citations:
+        target, gone = f"{source.owner}-{citation.number}", citation.number in source.gone
+        claim = " ".join(c.text for c in source.claims if citation.number in c.citations)
+        chips[citation.number] = Chip(target, citation.quote, citation.support, gone)
+        cards[target] = components.card(citation, claim=claim, deleted=gone)
+    words = Words(t("chip.partly"), t("chip.unsupported"))
+    return Cited(markdown.render(source.text, chips, source.claims, words), chips, cards)
 
 
 def source_line(citation: Citation) -> str:

@@ -30,9 +30,12 @@ STYLES = ("style.css", "chat.css")
 
 @contextmanager
 def page(title: str = "") -> Iterator[Workspace]:
-    """One page: what is drawn inside stands below the header. Service errors become sentences."""
+    """One page: what is drawn inside stands below the header. Service errors become sentences.
+
+    ``title`` is the key of its name, for the browser's tab.
+    """
     st.set_page_config(
-        page_title=f"{title} · HALO" if title else "HALO",
+        page_title=f"{t(title)} · HALO" if title else "HALO",
         page_icon=str(HERE / "assets" / "mark.svg"),
         layout="wide",
         initial_sidebar_state="collapsed",
@@ -41,6 +44,7 @@ def page(title: str = "") -> Iterator[Workspace]:
     try:
         workspace = opened()
         header(workspace)
+        notices(workspace)
         yield workspace
         show_dialog(workspace)
         undo_strip(workspace)
@@ -71,6 +75,23 @@ def opened() -> Workspace:
     text.use(text.choose(storage.load_config().get("language"), st.context.locale))
     pipeline().start()
     return workspace
+
+
+def notices(workspace: Workspace) -> None:
+    """What happened to the folder's files, until it was seen: one strip, the oldest first."""
+    notice = next(iter(workspace.notices()), None)
+    if notice:
+        with st.container(
+            key="notice", horizontal=True, vertical_alignment="center", gap="small", wrap=False
+        ):
+            st.html(f'<i class="ic">info</i><span>{html.escape(text.finding(notice))}</span>')
+            st.button(
+                t("notice.seen"),
+                type="tertiary",
+                key="notice_seen",
+                on_click=workspace.dismiss_notice,
+                args=(notice.id,),
+            )
 
 
 def blocked(error: HaloError) -> None:

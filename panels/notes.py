@@ -115,7 +115,7 @@ def show_more() -> None:
     st.session_state["note_rows"] += ROWS
 
 
-# -- one note ---------------------------------------------------------------------------------------
+# -- one note -------------------------------------------------------------------------------------
 
 
 def opened(workspace: Workspace) -> Note | None:
@@ -160,7 +160,6 @@ def body(workspace: Workspace, note: Note, shown: Shown) -> None:
     if _editing(note):
         editor(workspace, note)
         return
-    chips = shown.chips(note.id, note.citations)
     with st.container(key=f"doc_{note.id}", gap=None):
         about = " · ".join(
             filter(
@@ -176,7 +175,7 @@ def body(workspace: Workspace, note: Note, shown: Shown) -> None:
             f'<h1 class="serif">{html.escape(note.heading or t("notes.untitled"))}</h1>'
         )
         if note.content.strip():
-            st.markdown(markdown.render(note.content, chips, words=shown.words), anchors=False)
+            st.markdown(shown.cited(note.id, note.content, note.citations).markdown, anchors=False)
         else:
             st.html(f'<p class="meta">{html.escape(t("notes.blank"))}</p>')
 
@@ -214,7 +213,7 @@ def _editing(note: Note) -> bool:
     return bool(st.session_state.get("note_editing") == note.id)
 
 
-# -- what a press does --------------------------------------------------------------------------------
+# -- what a press does ----------------------------------------------------------------------------
 
 
 def open_note(note_id: str) -> None:

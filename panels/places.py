@@ -49,7 +49,7 @@ def page_place(page: int, label: str | None) -> str:
 
 
 def place(spot: Place) -> str:
-    """Page, slide or sheet of a passage; "" when its kind has none of them."""
+    """Page, slide or sheet of a passage or block; "" when its kind has none of them."""
     slide, sheet = getattr(spot, "slide", None), getattr(spot, "sheet", None)
     if slide:
         return t("place.slide", slide=str(slide))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from panels.places import page_place
+from panels.places import place
 from services.models import Block, Document
 
 PART = 9_000
@@ -78,17 +78,12 @@ def first_part_of_page(cut: list[list[Piece]], page: int) -> int:
 def part_html(pieces: list[Piece], hit: Span | None) -> str:
     """A part as HTML, the cited characters of the document in ``<mark>``."""
     lines: list[str] = []
-    page: int | None = None
-    sheet: str | None = None
+    shown = ""
     for piece in pieces:
-        block = piece.block
-        if block.page is not None and block.page != page:
-            page = block.page
-            words = html.escape(page_place(page, block.page_label))
-            lines.append(f'<div class="pagemark num">{words}</div>')
-        if block.sheet and block.sheet != sheet:
-            sheet = block.sheet
-            lines.append(f'<div class="pagemark">{html.escape(sheet)}</div>')
+        stands = place(piece.block)
+        if stands and stands != shown:
+            lines.append(f'<div class="pagemark num">{html.escape(stands)}</div>')
+            shown = stands
         lines.append(_piece_html(piece, hit))
     return f'<article class="doc">{"".join(lines)}</article>'
 

@@ -46,10 +46,15 @@ def sentence(view: SourceView) -> str:
             return t("status.ready", what=_extent(view))
         case "failed":
             return text.short(source.error or {})
-        case "needs_password" if (source.error or {}).get("code") == "wrong_password":
+        case "needs_password" if wrong_password(view):
             return t("status.wrong_password")
         case _:
             return t(f"status.{view.status}")
+
+
+def wrong_password(view: SourceView) -> bool:
+    """True when a password was given and did not open the file."""
+    return bool(((view.source.error or {}).get("params") or {}).get("wrong"))
 
 
 def share(view: SourceView) -> float | None:

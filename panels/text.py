@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ import streamlit as st
 
 from services.errors import HaloError
 from services.models import Finding
+from services.workspace import Notice
 
 Language = Literal["en", "de"]
 LANGUAGES: tuple[Language, ...] = ("en", "de")
@@ -69,9 +71,16 @@ def has(key: str) -> bool:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return listed(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return number(value)
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Up to forty of them, with commas."""
+    return ", ".join(map(str, values[:40])) + (" …" if len(values) > 40 else "")
 
 
 def number(value: float, digits: int | None = None) -> str:
@@ -138,9 +147,10 @@ def error(problem: HaloError | dict[str, Any]) -> str:
     return _sentence("error", stored)
 
 
-def finding(found: Finding) -> str:
-    """The sentence for a finding of an import report or for a notice."""
-    return _sentence("finding", found.model_dump())
+def finding(found: Finding | Notice) -> str:
+    """The sentence for a finding of an import report, or for a notice about the folder."""
+    stored = {"code": found.code, "message": found.message, "params": found.params}
+    return _sentence("finding", stored)
 
 
 def short(stored: dict[str, Any]) -> str:

@@ -17,7 +17,8 @@ import streamlit as st
 
 from panels import clipboard, markdown
 from panels.actions import action
-from panels.citing import Shown, source_line
+from panels.citing import Cited, Shown, source_line
+from panels.markdown import Chip
 from panels.places import place
 from panels.text import error, finding, label, number, t, when
 from services import chat, notes
@@ -103,10 +104,8 @@ class Drawn:
         elif not_found:
             self.not_found(message, answer)
         elif message.content:
-            chips = self.shown.chips(message.id, answer.citations, answer.claims)
-            text = markdown.render(message.content, chips, answer.claims, self.shown.words)
             with st.container(key=f"text_{message.id}"):
-                st.markdown(text, anchors=False)
+                st.markdown(self.text(message, answer), anchors=False)
         if message.state in ("stopped", "interrupted"):
             kind = message.state if message.content else f"{message.state}_empty"
             self.ended(message.state, t(f"chat.{kind}"), message)
@@ -116,10 +115,17 @@ class Drawn:
         if st.session_state.get("details") == message.id:
             self.details(message, answer, turn)
 
-    def byline(
-        self, message: Message, answer: Answer, at: int, of: int, *, quiet: bool
-    ) -> None:
-        """The line above an answer: how many sources it is from, how long it took, how it was made."""
+    def text(self, message: Message, answer: Answer) -> str:
+        """The answer's text with its chips; one that ended early has none that were checked."""
+        if not answer.citations and message.state != "done":
+            return markdown.render_live(message.content)
+        return self.cited(message, answer).markdown
+
+    def cited(self, message: Message, answer: Answer) -> Cited:
+        return self.shown.cited(message.id, message.content, answer.citations, answer.claims)
+
+    def byline(self, message: Message, answer: Answer, at: int, of: int, *, quiet: bool) -> None:
+        """The line above an answer: from how many sources, how long it took, how it was made."""
         parts = []
         cited = len({citation.source_id for citation in answer.citations})
         if cited and not quiet:
@@ -128,18 +134,23 @@ class Drawn:
             parts.append(t("chat.seconds", s=number(max(message.seconds, 0.1), 1)))
         if of > 1:
             parts.append(t("chat.answer_of", n=at, m=of))
+        parts = parts or [when(message.created_at)]
         line = " · ".join(f"<span>{html.escape(part)}</span>" for part in parts)
         if answer.answered_by == "extractive" and cited and not quiet:
             line += f' <span class="badge n">{html.escape(t("chat.word_for_word"))}</span>'
         for notice in answer.notices:
-            line += f'<span class="notice"><i class="ic">info</i>{html.escape(finding(notice))}</span>'
+            line += (
+                f'<span class="notice"><i class="ic">info</i>{html.escape(finding(notice))}</span>'
+            )
         st.html(f'<div class="by num">{line}</div>')
 
     def ended(self, kind: str, sentence: str, message: Message) -> None:
         """A strip below an answer that ended early: what happened, and the way on."""
         icon = {"failed": "error", "stopped": "stop_circle"}.get(kind, "link_off")
         with st.container(
-            key=f"ended_{kind}_{message.id}", horizontal=True, vertical_alignment="center",
+            key=f"ended_{kind}_{message.id}",
+            horizontal=True,
+            vertical_alignment="center",
             gap="xsmall",
         ):
             st.html(
@@ -182,18 +193,11 @@ class Drawn:
                 words = label(t(f"chat.claims.{support}", n=count))
                 parts.append(f":orange[**{words}**]" if support == "unsupported" else words)
         line = f":small[{ticks}] {' · '.join(parts)}"
-        with st.expander(line, type="compact", key=f"claims_{message.id}"):
-            st.markdown("\n".join(self.claim_line(claim, message, answer) for claim in answer.claims))
-
-    def claim_line(self, claim: Claim, message: Message, answer: Answer) -> str:
-        """One claim as a list item: its state, its words, its chips."""
-        chips = self.shown.chips(message.id, answer.citations, answer.claims)
-        numbers = [n for n in claim.citations if n in chips]
-        words = _BULLET.sub("", markdown.without_markers(claim.text).strip())
-        text = f"{words} {''.join(f'[{n}]' for n in numbers)}".replace("\n", " ")
-        state = label(t(f"chat.claim.{claim.support}"))
-        marks = {n: markdown.Chip(c.target, c.quote, gone=c.gone) for n, c in chips.items()}
-        return f"- {CLAIM_ICONS[claim.support]} **{state}.** {markdown.render(text, marks)}"
+        key = f"claims_{message.id}"
+        opened = st.expander(line, type="compact", key=key, on_change="rerun")
+        if opened.open:
+            chips = self.cited(message, answer).chips
+            opened.markdown("\n".join(claim_line(claim, chips) for claim in answer.claims))
 
     def actions(self, message: Message, answer: Answer, turn: Turn, *, last: bool) -> None:
         """What can be done with the answer: a row below the last one, a menu below the others."""
@@ -266,7 +270,7 @@ class Drawn:
                 st.session_state["details"] = None
 
     def details(self, message: Message, answer: Answer, turn: Turn) -> None:
-        """How the answer came about: who answered, when, from which sources, with which passages."""
+        """How the answer came about: who answered, when, from which sources and passages."""
         by = answer.answered_by
         rows = [
             (t("chat.details.by"), t("chat.details.extractive") if by == "extractive" else by),
@@ -286,6 +290,15 @@ class Drawn:
             f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>" for name, value in rows
         )
         st.html(f'<dl class="details num">{lines}</dl>')
+
+
+def claim_line(claim: Claim, chips: dict[int, Chip]) -> str:
+    """One claim as a list item: its state, its words, its chips."""
+    words = _BULLET.sub("", markdown.without_markers(claim.text).strip())
+    marks = {n: Chip(chips[n].target, chips[n].quote) for n in claim.citations if n in chips}
+    text = f"{words} {''.join(f'[{n}]' for n in marks)}".replace("\n", " ")
+    state = label(t(f"chat.claim.{claim.support}"))
+    return f"- {CLAIM_ICONS[claim.support]} **{state}.** {markdown.render(text, marks)}"
 
 
 def _chosen(turn_id: str, newest: int) -> int:

@@ -21,7 +21,7 @@ from panels.places import icon_of, page_place
 from panels.state import Place
 from panels.text import t
 from services import citations, ingestion, pages
-from services.errors import NotFoundError
+from services.errors import HaloError, NotFoundError
 from services.ingestion import SourceView
 from services.models import Citation, Document, ImportReport
 from services.pages import Box
@@ -166,19 +166,17 @@ def summary(found: ImportReport) -> str:
 
 def details(found: ImportReport) -> list[str]:
     """What was not read or is doubtful, in sentences."""
-    sentences = []
-    if found.unread:
-        listed = ", ".join(map(str, found.unread[:40])) + (" …" if len(found.unread) > 40 else "")
+    sentences = [text.finding(finding) for finding in found.findings]
+    known = {finding.code for finding in found.findings}
+    if found.unread and "pages_without_text" not in known:
         unit = found.unit if text.has(f"report.unread_{found.unit}") else "page"
-        sentences.append(t(f"report.unread_{unit}", n=len(found.unread), list=listed))
-    sentences += [text.finding(finding) for finding in found.findings]
-    if found.tracked_changes:
-        sentences.append(t("report.changes", n=found.tracked_changes))
+        list_ = text.listed(found.unread)
+        sentences.append(t(f"report.unread_{unit}", n=len(found.unread), list=list_))
     if found.hidden:
-        sentences.append(t("report.hidden", list=", ".join(found.hidden)))
+        sentences.append(t("report.hidden", list=text.listed(found.hidden)))
     if found.attachments:
-        sentences.append(t("report.attachments", list=", ".join(found.attachments)))
-    if found.encoding:
+        sentences.append(t("report.attachments", list=text.listed(found.attachments)))
+    if found.encoding and "encoding_guessed" not in known:
         sentences.append(t("report.encoding", name=found.encoding))
     return sentences
 
@@ -303,8 +301,12 @@ def page(view: View) -> None:
     """The page as a picture; the cited passage boxed, its number in the margin."""
     shown, zoom = current(view).page, zoomed()
     source = view.source.source
-    uri, wide, high = picture(str(view.path), shown, SHARP if zoom == 1 else SHARP * 2)
-    boxes = boxed(view, shown)
+    try:
+        uri, wide, high = picture(str(view.path), shown, SHARP if zoom == 1 else SHARP * 2)
+        boxes = boxed(view, shown)
+    except HaloError:  # the file is locked, damaged or gone; its text is still there
+        st.html(f'<div class="gone"><p class="rep">{html.escape(t("viewer.no_picture"))}</p></div>')
+        return
     alt = html.escape(t("viewer.alt", page=str(shown), name=source.name))
     marks = "".join(_mark(box, first=number == 0) for number, box in enumerate(boxes))
     if boxes and view.citation:

@@ -28,6 +28,8 @@ NOT_FOUND = {"en": "Not in your sources.", "de": "Nicht in den Quellen."}
 
 _MARGIN = 3.0
 """How far below the best a sentence's score may lie to be taken as well."""
+_SHARED, _NEAR = 0.4, 0.05
+"""A further sentence holds this share of the best one's question words, or is that near to it."""
 _SAME = 0.8
 """Share of stems (Jaccard) from which two sentences say the same."""
 _SPREAD = 0.4
@@ -79,11 +81,21 @@ def _pick(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
 
         best = max(pool, key=worth)
         pool.remove(best)
-        if best.score < floor and len(picked) >= 1:
+        if best.score < floor and picked:
             break
+        if picked and not _relevant(best, ranked[0]):
+            continue
         if not any(_alike(best, other) for other in picked):
             picked.append(best)
     return picked
+
+
+def _relevant(candidate: Candidate, best: Candidate) -> bool:
+    """Whether a further sentence is about the question itself, not only near to the best."""
+    mine, other = candidate.features, best.features
+    shared = mine["overlap"] + mine["before"] >= _SHARED * (other["overlap"] + other["before"])
+    near = mine["cosine"] > 0 and mine["cosine"] >= other["cosine"] - _NEAR
+    return (shared and mine["overlap"] > 0) or near
 
 
 def _alike(one: Candidate, other: Candidate) -> bool:

@@ -18,8 +18,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from services.embeddings import Embedder
 from services.models import Hit
 from services.questions import Question, fits
@@ -108,7 +106,7 @@ def gather(question: Question, hits: Sequence[Hit]) -> tuple[list[Candidate], Te
         before: frozenset[str] = frozenset()
         for number, unit in enumerate(units):
             own = content(unit.text)
-            if unit.kind == "heading":
+            if unit.kind == "heading" and _heads_something(units, number):
                 above, before = above | own, frozenset()
                 continue
             table = heads.get(number, ())
@@ -135,6 +133,11 @@ def gather(question: Question, hits: Sequence[Hit]) -> tuple[list[Candidate], Te
             "row": float(unit.kind == "row"),
         }
     return found, terms
+
+
+def _heads_something(units: Sequence[Sentence], number: int) -> bool:
+    """A short line is a heading only when text follows it; alone or last it is a note."""
+    return any(unit.kind != "heading" for unit in units[number + 1 :])
 
 
 def _table_heads(
@@ -250,7 +253,7 @@ def signals(
 ) -> Signals:
     """The signals of a ranked list of candidates."""
     cosines = [hit.cosine for hit in hits if hit.cosine is not None]
-    sentences = [c.features["cosine"] for c in candidates if c.features["cosine"]]
+    sentences = [c.features["cosine"] for c in candidates] if cosines else []
     overlap = names = 0.0
     missing = 1.0
     for hit in hits[:5]:

@@ -34,6 +34,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 _FONT_NAME_BYTES = 64
+_MAP_SAMPLE = 4
+"""Of how many words one is asked whether its glyphs are mapped; fonts fail as a whole."""
 # U+0002 is what pdfium writes for a hyphen at a line end, with nothing between the two halves.
 _WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
 
@@ -49,6 +51,7 @@ _get_text = _bind(raw.FPDFText_GetText, _pointer, _int, _int, _pointer)
 _get_unicode = _bind(raw.FPDFText_GetUnicode, _pointer, _int, result=ctypes.c_uint)
 _get_loose_box = _bind(raw.FPDFText_GetLooseCharBox, _pointer, _int, _pointer)
 _get_font = _bind(raw.FPDFText_GetFontInfo, _pointer, _int, _pointer, _long, _pointer, result=_long)
+_get_angle = _bind(raw.FPDFText_GetCharAngle, _pointer, _int, result=ctypes.c_float)
 _has_map_error = _bind(raw.FPDFText_HasUnicodeMapError, _pointer, _int)
 _get_object = _bind(raw.FPDFPage_GetObject, _pointer, _int, result=_pointer)
 _get_object_type = _bind(raw.FPDFPageObj_GetType, _pointer)
@@ -130,7 +133,7 @@ class PageText:
     boxes: Floats
     turns: Ints
     unmapped: float
-    """Share of words whose first glyph has no Unicode value in its font."""
+    """Share of sampled words whose first glyph has no Unicode value in its font."""
 
 
 class TextPage:
@@ -171,7 +174,8 @@ class TextPage:
         starts = np.array([start for start, _ in spans], dtype=np.int64)
         ends = np.array([end for _, end in spans], dtype=np.int64)
         boxes, turns = self._word_boxes(starts, ends)
-        errors = sum(map(_equals_one, map(_has_map_error, repeat(self._handle), starts.tolist())))
+        sample = starts[::_MAP_SAMPLE].tolist()
+        errors = list(map(_has_map_error, repeat(self._handle), sample)).count(1)
         return PageText(
             width=self.width,
             height=self.height,
@@ -180,7 +184,7 @@ class TextPage:
             ends=ends,
             boxes=boxes,
             turns=turns,
-            unmapped=errors / len(spans) if spans else 0.0,
+            unmapped=errors / len(sample) if sample else 0.0,
         )
 
     def loose_boxes(self, indexes: Sequence[int]) -> Floats:
@@ -231,14 +235,19 @@ class TextPage:
         )
         own[:, 1] = np.maximum(first[:, 1], last[:, 1])
         own[:, 3] = np.minimum(first[:, 3], last[:, 3])
-        # Loose boxes measure along the x axis only: turned glyphs come out flat or upside down.
+        along = np.abs(first[:, 0] - last[:, 0]) >= np.abs(first[:, 1] - last[:, 1])
+        if self.rotation or not along.all():
+            angles = list(map(_get_angle, repeat(self._handle), starts.tolist()))
+            turns += np.round(np.array(angles) / (np.pi / 2)).astype(np.int64)
+        turns %= 4
+        # For some turned glyphs the loose boxes, measured along the x axis, come out flat.
         for i in np.flatnonzero(first[:, 1] - first[:, 3] < 0.01).tolist():
-            own[i], turn = self._turned_box(int(starts[i]), int(ends[i]) - 1)
-            turns[i] = (turns[i] + turn) % 4
+            own_turn = (int(turns[i]) - self.rotation) % 4
+            own[i] = self._turned_box(int(starts[i]), int(ends[i]) - 1, own_turn)
         return self.shown(own), turns
 
-    def _turned_box(self, first: int, last: int) -> tuple[Floats, int]:
-        """Box in the page's own space and quarter turns of a word that is not upright."""
+    def _turned_box(self, first: int, last: int, turn: int) -> Floats:
+        """Box, in the page's own space, of a word that is turned there."""
         sides = [ctypes.c_double() for _ in range(4)]
         tight = []
         for index in {first, last}:
@@ -250,7 +259,6 @@ class TextPage:
         raw.FPDFText_GetMatrix(self._textpage, first, matrix)
         size = raw.FPDFText_GetFontSize(self._textpage, first)
         reach = float(np.hypot(matrix.c, matrix.d)) * size
-        turn = round(float(np.degrees(np.arctan2(-matrix.b, matrix.a))) / 90) % 4
         x, y = ctypes.c_double(), ctypes.c_double()
         raw.FPDFText_GetCharOrigin(self._textpage, first, x, y)
         above, below = 0.8 * reach, 0.2 * reach
@@ -263,11 +271,7 @@ class TextPage:
                 x0, x1 = x.value - above, x.value + below
             case _:
                 y0, y1 = y.value - below, y.value + above
-        return np.array([x0, y1, x1, y0], dtype=np.float32), turn
-
-
-def _equals_one(value: int) -> bool:
-    return value == 1
+        return np.array([x0, y1, x1, y0], dtype=np.float32)
 
 
 def count_pictures(page: Any, *, least: float = 36.0) -> int:

@@ -516,6 +516,9 @@ def _same_number(claimed: Quantity, other: Quantity, found: Figures) -> bool:
         for theirs in other.values:
             if any(_close(mine * factor, theirs * scale, claimed) for scale in scales):
                 return True
+            # miles for kilometres: both are rounded to what the language writes
+            if factor != 1.0 and abs(mine * factor - theirs) <= 0.005 * abs(theirs):
+                return True
     return False
 
 
@@ -524,7 +527,7 @@ def _close(mine: float, theirs: float, claimed: Quantity) -> bool:
         return True
     gap = theirs - mine
     size = max(abs(mine), abs(theirs), 1e-12)
-    if abs(gap) <= 1e-6 * size:
+    if abs(gap) <= 1e-12 * size:
         return True
     if claimed.loose == "about":
         return abs(gap) <= 0.05 * size

@@ -108,7 +108,7 @@ def fold(word: str) -> str:
     else:
         spread = unicodedata.normalize("NFKD", word.casefold())
         plain = "".join(c for c in spread if not unicodedata.combining(c)).replace("’", "'")
-    return plain[:-2] if plain.endswith("'s") else plain
+    return plain.removesuffix("'s")
 
 
 @lru_cache(maxsize=65536)

@@ -11,6 +11,9 @@ Choices, all measured (``python -m benchmarks.embedding``):
   come. The quantised graph is written directly: the general quantiser takes longer, needs the
   float model on disk and warns about a graph that it cannot improve.
 - Query, key and value are one matrix, so their input is quantised once.
+- In nine of twelve layers one inner channel is ten times as loud as all others, at the first
+  or last token of every text, and would leave too few of the 256 steps for the rest. It is taken
+  out and computed in float: the error in the vectors halves, the cost is not measurable.
 - The tokenizer becomes a SentencePiece model, with the normalisation rules ``nmt_nfkc`` the
   original was trained with. It loads in half the time and a quarter of the memory of a
   ``tokenizer.json``.
@@ -43,7 +46,7 @@ Progress = Callable[[float, str], None]
 """Called with a fraction 0..1 and the stage, one of ``STAGES``."""
 STAGES = ("waiting", "checking", "converting", "saving", "done")
 
-RECIPE = 1
+RECIPE = 2
 """Raised whenever a change here must rebuild what earlier versions left in the cache."""
 FOLDER = "multilingual-e5-small"
 MODEL, TOKENIZER, MANIFEST = "model.onnx", "tokenizer.model", "manifest.json"
@@ -245,12 +248,15 @@ def _embed_tokens(graph: _Graph, weights: Weights) -> str:
 
 def _encode(graph: _Graph, weights: Weights, layer: str, state: str) -> str:
     """One transformer layer; returns the name of its output."""
+    import numpy as np
+
     hidden, inner = weights.hidden, weights.inner
 
-    def linear(source: str, names: tuple[str, ...], rows: int, columns: int) -> str:
-        matrix = [weights.matrix(f"{layer}{name}.w", rows, columns) for name in names]
-        bias = [weights.floats(f"{layer}{name}.b", rows) for name in names]
-        return graph.linear(f"{layer}{'_'.join(names)}", source, matrix, bias)
+    def matrix(name: str, rows: int, columns: int) -> NDArray[np.float32]:
+        return weights.matrix(f"{layer}{name}.w", rows, columns)
+
+    def bias(name: str, rows: int) -> NDArray[np.float32]:
+        return weights.floats(f"{layer}{name}.b", rows)
 
     def add_and_norm(name: str, source: str, residual: str) -> str:
         norm = [
@@ -265,7 +271,12 @@ def _encode(graph: _Graph, weights: Weights, layer: str, state: str) -> str:
             epsilon=weights.epsilon,
         )
 
-    joined = linear(state, ("q", "k", "v"), hidden, hidden)
+    joined = graph.linear(
+        f"{layer}qkv",
+        state,
+        np.concatenate([matrix(part, hidden, hidden) for part in "qkv"]),
+        np.concatenate([bias(part, hidden) for part in "qkv"]),
+    )
     parts = [f"{layer}{part}" for part in "qkv"]
     graph.node("Split", [joined], *parts, axis=-1, num_outputs=3)
     context = graph.node(
@@ -275,10 +286,54 @@ def _encode(graph: _Graph, weights: Weights, layer: str, state: str) -> str:
         domain=_CONTRIB,
         num_heads=weights.heads,
     )
-    attended = add_and_norm("aln", linear(context, ("ao",), hidden, hidden), state)
-    wide = linear(attended, ("fi",), inner, hidden)
+    projected = graph.linear(
+        f"{layer}ao", context, matrix("ao", hidden, hidden), bias("ao", hidden)
+    )
+    attended = add_and_norm("aln", projected, state)
+
+    up, up_bias = matrix("fi", inner, hidden), bias("fi", inner).copy()
+    down = matrix("fo", hidden, inner)
+    residual = attended
+    loud = _loud_channel(down)
+    if loud is not None:
+        residual = _loud_path(
+            graph, f"{layer}loud", attended, up[loud], up_bias[loud], down[:, loud]
+        )
+        up[loud], up_bias[loud], down[:, loud] = 0, 0, 0
+    wide = graph.linear(f"{layer}fi", attended, up, up_bias)
     active = graph.node("Gelu", [wide], f"{layer}active", domain=_CONTRIB)
-    return add_and_norm("oln", linear(active, ("fo",), hidden, inner), attended)
+    narrow = graph.linear(f"{layer}fo", active, down, bias("fo", hidden))
+    return add_and_norm("oln", narrow, residual)
+
+
+def _loud_channel(down: NDArray[np.float32]) -> int | None:
+    """The inner channel whose weights stand out, or None. Loud weights go with loud values."""
+    import numpy as np
+
+    peaks = np.abs(down).max(axis=0)
+    second, first = np.argsort(peaks)[-2:]
+    return int(first) if peaks[first] > 2 * peaks[second] else None
+
+
+def _loud_path(
+    graph: _Graph,
+    name: str,
+    source: str,
+    up: NDArray[np.float32],
+    up_bias: np.float32,
+    down: NDArray[np.float32],
+) -> str:
+    """``source`` plus what one inner channel adds to it, in float."""
+    import numpy as np
+
+    graph.node("MatMul", [source, graph.weight(f"{name}.up", up[:, None])], f"{name}.in")
+    bias = graph.weight(f"{name}.bias", np.array([up_bias], np.float32))
+    graph.node("Add", [f"{name}.in", bias], f"{name}.wide")
+    graph.node("Gelu", [f"{name}.wide"], f"{name}.active", domain=_CONTRIB)
+    graph.node(
+        "MatMul", [f"{name}.active", graph.weight(f"{name}.down", down[None, :])], f"{name}.out"
+    )
+    return graph.node("Add", [f"{name}.out", source], f"{name}.residual")
 
 
 class _Graph:
@@ -315,25 +370,21 @@ class _Graph:
         return self.weight(name, np.array(values, np.int64))
 
     def linear(
-        self,
-        name: str,
-        source: str,
-        matrices: list[NDArray[np.float32]],
-        biases: list[NDArray[np.float32]],
+        self, name: str, source: str, matrix: NDArray[np.float32], bias: NDArray[np.float32]
     ) -> str:
-        """``source`` times the matrices, side by side, plus biases; int8, one scale a column."""
+        """``source`` times the matrix (out, in) plus bias, in int8 with one scale a column."""
         import numpy as np
 
-        matrix = np.concatenate(matrices).T
-        scale = np.abs(matrix).max(axis=0) / 127
+        scale = np.abs(matrix).max(axis=1) / 127
+        scale[scale == 0] = 1
         return self.node(
             "DynamicQuantizeMatMul",
             [
                 source,
-                self.weight(f"{name}.w", np.rint(matrix / scale).astype(np.int8)),
+                self.weight(f"{name}.w", np.rint(matrix.T / scale).astype(np.int8)),
                 self.weight(f"{name}.scale", scale),
                 self.weight(f"{name}.zero", np.zeros(len(scale), np.int8)),
-                self.weight(f"{name}.b", np.concatenate(biases)),
+                self.weight(f"{name}.b", bias),
             ],
             f"{name}.out",
             domain=_CONTRIB,

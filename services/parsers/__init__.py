@@ -114,7 +114,7 @@ def parse(
         PasswordNeededError: the file is locked and ``password`` is missing or wrong.
     """
     path = Path(path)
-    kind = KINDS[sniff(path, name)]
+    kind = KINDS[sniff(path, name, password=password)]
     document = kind.parser().parse(path, name, password=password, progress=progress)
     return _finish(document, kind, name)
 

@@ -36,7 +36,7 @@ def parse(
 ) -> Document:
     """Read a Word document. It has no units; notes and comments follow what they belong to."""
     document = Document()
-    with Package(path, "Word file") as package:
+    with Package(path, "Word file", password) as package:
         package.facts(document)
         reader = _Reader(package, document)
         reader.read()

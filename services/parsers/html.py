@@ -6,6 +6,7 @@ Nothing is fetched: neither pictures nor styles nor frames.
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 from lxml import etree
@@ -14,12 +15,14 @@ from services.models import Block, Document
 from services.parsers import Progress, tables
 from services.parsers.decoding import decode
 from services.parsers.outline import Outline
+from services.parsers.text import paragraphs
 from services.parsers.webmain import all_text, main_part, meta, text_length
 
 _CHARSET = re.compile(
     rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)",
     re.IGNORECASE,
 )
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 _AROUND_BREAK = re.compile(r" ?\n ?")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -43,7 +46,7 @@ def parse(
     decoded.tell(document.report)
     root = parse_html(decoded.text)
     if root is None:
-        return document
+        return _without_tags(document, decoded.text)
     document.title = _title(root)
     document.metadata = {
         key: value
@@ -66,14 +69,24 @@ def parse(
 
 
 def parse_html(text: str) -> etree._Element | None:
-    """The root of a page, however broken; None when it holds no element at all."""
+    """The root of a page, however broken; None when it is nested too deep to be read as a tree."""
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )
     try:
-        return etree.fromstring(text.replace("\0", "").encode("utf-8", "replace"), parser)
+        root = etree.fromstring(text.replace("\0", "").encode("utf-8", "replace"), parser)
     except etree.XMLSyntaxError:
         return None
+    return None if any("depth" in error.message for error in parser.error_log) else root
+
+
+def _without_tags(document: Document, text: str) -> Document:
+    """The text of a page whose structure cannot be followed."""
+    document.blocks = [Block(text=part) for part in paragraphs(unescape(_TAGS.sub(" ", text)))]
+    document.report.note(
+        "structure_lost", "The page is nested too deep; its text was read without its structure."
+    )
+    return document
 
 
 def _title(root: etree._Element) -> str:

@@ -19,6 +19,7 @@ from lxml import etree
 
 from services.errors import TooLargeError, UnreadableSourceError
 from services.models import Document
+from services.parsers.protected import unlocked
 from services.parsers.sniff import damaged
 
 PART_LIMIT = 160 << 20
@@ -53,16 +54,18 @@ class Relation:
 
 
 class Package:
-    """An open Office file. ``what`` names it in errors ("Word file").
+    """An open Office file. ``what`` names it in errors ("Word file"), ``password`` opens a
+    protected one.
 
     Raises UnreadableSourceError (``damaged``) when the container or a needed part is broken,
     TooLargeError when a part unpacks to more than ``PART_LIMIT``.
     """
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Path, what: str, password: str | None = None) -> None:
         self.what = what
         try:
-            self._zip = zipfile.ZipFile(path)
+            plain = zipfile.is_zipfile(path)
+            self._zip = zipfile.ZipFile(path if plain else unlocked(path, password))
         except _BROKEN as error:
             raise damaged(what) from error
         self._names = {name.lower().lstrip("/"): name for name in self._zip.namelist()}

@@ -234,7 +234,7 @@ def _read_again(path: Path, password: str | None, number: int, file: _File) -> N
         return
     if before is not None:
         own = "\n".join(row.text for flow in before.flows for row in flow)
-        if odd_share(text) >= odd_share(own) or len(text) < 0.5 * len(own):
+        if odd_share(text) > 0.5 * odd_share(own) or len(text) < 0.5 * len(own):
             file.second_reader.remove(page)
             return
         file.unmapped.remove(page)
@@ -309,10 +309,12 @@ def _with_forms(blocks: list[Block], file: _File) -> list[Block]:
 
 def _fill_report(report: ImportReport, file: _File, blocks: list[Block], removed: int) -> None:
     total = len(file.pages)
+    read = {block.page for block in blocks}
     report.unread = [
-        number + 1
-        for number in range(total)
-        if file.pages[number] is None and not file.forms[number]
+        page
+        for page in range(1, total + 1)
+        # A page whose only lines were dropped as running lines was read.
+        if page not in read and (file.pages[page - 1] is None or page in file.unmapped)
     ]
     report.units_total = total
     report.units_read = total - len(report.unread)

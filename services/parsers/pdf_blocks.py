@@ -26,6 +26,7 @@ _RANKS = (
     re.compile(r"(?:item|chapter|appendix|exhibit)\s+[\divxa-z]+\b", re.IGNORECASE),
     re.compile(r"(?:note|section)\s+[\divx]+\b", re.IGNORECASE),
 )
+_BRACKETS = re.compile(r"\([^)]*\)")
 _NUMBERING = re.compile(r"(\d{1,2}(?:\.\d{1,2})*)\.?\s+(?=\S)")
 
 
@@ -49,7 +50,7 @@ def _style(text: str, size: float, bold: bool) -> Style:
         smallness=-round(size * 2) / 2,
         rank=rank,
         depth=numbering[1].count(".") + 1 if numbering else 1,
-        small_letters=not text.isupper(),
+        small_letters=not _BRACKETS.sub("", text).isupper(),
         light=not bold,
     )
 
@@ -243,7 +244,12 @@ def _heading_style(run: list[Row], text: str, body: tuple[float, bool]) -> Style
         return None
     large = size >= 1.15 * body[0]
     heavy = bold and not body[1] and size > 0.85 * body[0]
-    capitals = text.isupper() and letters(text) >= 6 and len(run) <= 3 and size > 0.85 * body[0]
+    capitals = (
+        _BRACKETS.sub("", text).isupper()
+        and letters(text) >= 6
+        and len(run) <= 3
+        and size > 0.85 * body[0]
+    )
     slanted = (
         len(run) == 1
         and run[0].italic
@@ -280,7 +286,7 @@ def _set_levels(pieces: list[_Piece], outline: Outline) -> None:
     tiers: dict[float, float] = {}
     tier = 0.0
     for size in usual:
-        tier = tier if tier and size > 1.07 * tier else size
+        tier = tier if tier and size < 0.93 * tier else size
         tiers[size] = tier
     ranked = sorted(
         {used._replace(smallness=tiers[used.smallness]) for used in uses if used[0] in tiers}

@@ -24,6 +24,7 @@ NUMBER_GAP = 0.3
 LOOSE_GAP = 0.4
 """From here on a gap may be one between cells set close together."""
 
+_LONGEST_HEAD = 90
 _BEFORE_GAP = frozenset("0123456789)%—–")
 _AFTER_GAP = frozenset("0123456789($€£¥(—–-")
 _RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
@@ -70,19 +71,20 @@ class Row:
 
     @property
     def text(self) -> str:
-        return " ".join(segment.text for segment in self.segments)
+        segments = self.segments
+        return segments[0].text if len(segments) == 1 else " ".join(one.text for one in segments)
 
     @property
     def left(self) -> float:
-        return min(segment.left for segment in self.segments)
+        return min([one.left for one in self.segments])
 
     @property
     def right(self) -> float:
-        return max(segment.right for segment in self.segments)
+        return max([one.right for one in self.segments])
 
     @property
     def top(self) -> float:
-        return min(segment.top for segment in self.segments)
+        return min([one.top for one in self.segments])
 
     @property
     def bottom(self) -> float:
@@ -90,15 +92,16 @@ class Row:
 
     @property
     def size(self) -> float:
-        return max(segment.size for segment in self.segments)
+        segments = self.segments
+        return segments[0].size if len(segments) == 1 else max([one.size for one in segments])
 
     @property
     def bold(self) -> bool:
-        return all(segment.bold for segment in self.segments)
+        return all(one.bold for one in self.segments)
 
     @property
     def italic(self) -> bool:
-        return all(segment.italic for segment in self.segments)
+        return all(one.italic for one in self.segments)
 
 
 @dataclass(slots=True)
@@ -174,8 +177,7 @@ def _segments(
     bottoms = np.maximum.reduceat(bottom, firsts).tolist()
     sizes = np.maximum.reduceat(size, firsts).tolist()
     begin = starts[firsts].tolist()
-    fonts = textpage.fonts(begin)
-    closing = textpage.fonts(starts[lasts].tolist())
+    bold, italic = _styles(textpage, begin, starts[lasts].tolist())
     segments = []
     for i, stop in enumerate(ends[lasts].tolist()):
         segments.append(
@@ -186,21 +188,29 @@ def _segments(
                 rights[i],
                 bottoms[i],
                 sizes[i],
-                _says(_BOLD, fonts[i]) and _says(_BOLD, closing[i]),
-                _says(_ITALIC, fonts[i]) and _says(_ITALIC, closing[i]),
+                i in bold,
+                i in italic,
                 i,
             )
         )
     line = np.cumsum(np.concatenate(([0], breaks)))
     inside = np.flatnonzero(wide & ~breaks).tolist()
     for i, gaps in groupby(inside, key=lambda gap: int(line[gap])):
+        whole = segments[i]
+        if len(whole.text) > _LONGEST_HEAD:
+            continue  # justified prose
         bounds = [int(firsts[i]), *(gap + 1 for gap in gaps), int(lasts[i]) + 1]
-        segments[i].parts = tuple(
-            replace(
-                segments[i],
-                text=_SPACES.sub(" ", text[starts[a] : ends[b - 1]]),
-                left=float(left[a:b].min()),
-                right=float(right[a:b].max()),
+        whole.parts = tuple(
+            Segment(
+                _SPACES.sub(" ", text[starts[a] : ends[b - 1]]),
+                float(left[a]),
+                whole.top,
+                float(right[b - 1]),
+                whole.bottom,
+                whole.size,
+                whole.bold,
+                whole.italic,
+                i,
             )
             for a, b in pairwise(bounds)
         )
@@ -211,9 +221,22 @@ _BOLD = re.compile(rb"bold|black|heavy|demi|,b(?!a)|-b(?![a-z])", re.IGNORECASE)
 _ITALIC = re.compile(rb"italic|oblique|-it(?![a-z])|,i", re.IGNORECASE)
 
 
-def _says(style: re.Pattern[bytes], font: bytes) -> bool:
-    """Whether a font's name says that it has a style."""
-    return style.search(font) is not None
+def _styles(
+    textpage: TextPage, first: list[int], last: list[int]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Which of the runs from character ``first[i]`` to word ``last[i]`` are bold and italic.
+
+    Judged by the names of the fonts of their first and last word.
+    """
+    found = []
+    for style in (_BOLD, _ITALIC):
+        runs = list(range(len(first)))
+        for ends in (first, last):
+            fonts = textpage.fonts([ends[i] for i in runs])
+            named = {font for font in set(fonts) if style.search(font)}
+            runs = [i for i, font in zip(runs, fonts, strict=True) if font in named]
+        found.append(frozenset(runs))
+    return found[0], found[1]
 
 
 def _without_leaders(segments: list[Segment]) -> list[Segment]:

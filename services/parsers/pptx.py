@@ -24,7 +24,7 @@ def parse(
     """Read a deck. Unit: slides, hidden ones too (named in the report)."""
     document = Document()
     report = document.report
-    with Package(path, "PowerPoint file") as package:
+    with Package(path, "PowerPoint file", password) as package:
         package.facts(document)
         main = package.main
         links = package.relations(main)

@@ -9,13 +9,9 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
+from typing import IO
 
-from services.errors import (
-    HaloError,
-    PasswordNeededError,
-    UnreadableSourceError,
-    UnsupportedKindError,
-)
+from services.errors import UnreadableSourceError, UnsupportedKindError
 from services.parsers.decoding import utf16_without_bom
 
 _HEAD = 1 << 16
@@ -119,13 +115,13 @@ _ENDINGS = {
 }
 
 
-def sniff(path: Path | str, name: str = "") -> str:
+def sniff(path: Path | str, name: str = "", *, password: str | None = None) -> str:
     """The name of the kind (a key of ``KINDS``) found in the bytes of a file.
 
     Raises:
         UnsupportedKindError: a kind HALO does not read; ``params["found"]`` names it.
         UnreadableSourceError: an empty file (``empty_file``) or a damaged container (``damaged``).
-        PasswordNeededError: an encrypted Office file.
+        PasswordNeededError: an Office file that ``password`` does not open.
     """
     path = Path(path)
     size = path.stat().st_size
@@ -142,7 +138,12 @@ def sniff(path: Path | str, name: str = "") -> str:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
         return _zip_kind(path)
     if head.startswith(_OLE):
-        raise _ole_error(path, name)
+        data = path.read_bytes()
+        if "EncryptedPackage".encode("utf-16-le") in data:
+            from services.parsers.protected import unlocked
+
+            return _zip_kind(unlocked(path, password))
+        raise _ole_error(data, name)
     if is_dicom_file(head):
         raise unsupported("a DICOM medical image", "Add the written report instead.")
     for offset, magic, (found, step) in _MAGIC:
@@ -184,7 +185,7 @@ def _is_pdf(head: bytes, tail: bytes) -> bool:
     return b"%%EOF" in tail or b"startxref" in tail or b" obj" in head[at : at + 4096]
 
 
-def _zip_kind(path: Path) -> str:
+def _zip_kind(path: Path | IO[bytes]) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -210,18 +211,12 @@ def _zip_kind(path: Path) -> str:
     )
 
 
-def _ole_error(path: Path, name: str) -> HaloError:
+def _ole_error(data: bytes, name: str) -> UnsupportedKindError:
     """What an OLE container (the format of Office before 2007) holds, as the error to raise.
 
     Stream names are looked for as they are spelled in the container's directory; where a file
     embeds another one, the ending in its name decides which of the two is meant.
     """
-    data = path.read_bytes()
-    if "EncryptedPackage".encode("utf-16-le") in data:
-        return PasswordNeededError(
-            "This Office file is protected by a password.",
-            step="Enter its password, or add a copy saved without one.",
-        )
     found = [kind for kind in _OLE_KINDS if f"{kind[0]}\0".encode("utf-16-le") in data]
     ending = Path(name).suffix.lower()[:4]
     for _, what, step in sorted(found, key=lambda kind: not (ending and f"{ending} " in kind[1])):

@@ -14,6 +14,7 @@ _NUMBER = re.compile(
     r"[-+(]?[$€£¥]?\s*[\d.,' \u00a0]*\d[\d.,]*\s*[%€$£¥)]?|[-+]?\d*\.?\d+[eE][-+]?\d+"
 )
 _DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2})?")
+_YEAR = re.compile(r"(19|20)\d\d")
 _LONGEST_HEAD = 80
 
 
@@ -38,14 +39,17 @@ def is_number(text: str) -> bool:
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first of some rows names the columns.
 
-    It does when its cells are short, distinct, not numbers, and set apart from the rows below:
-    by a column of numbers, or because no cell of it comes again in its column.
+    It does when its cells are short, distinct, no numbers but years, and none of them comes again
+    in its column.
     """
     if len(rows) < 2:
         return False
     head, body = rows[0], rows[1:51]
     named = [text for text in head if text]
-    if not named or len(set(named)) < len(named) or any(map(is_number, named)):
+    if not named or len(set(named)) < len(named):
+        return False
+    numbers = [text for text in named if is_number(text)]
+    if numbers and (len(numbers) == len(head) or not all(map(_YEAR.fullmatch, numbers))):
         return False
     if max(map(len, named)) > _LONGEST_HEAD or len(named) < 0.5 * max(map(len, body), default=0):
         return False
@@ -53,6 +57,8 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
         values = [row[column] for row in body if column < len(row) and row[column]]
         if text and text in values:
             return False
+        if _YEAR.fullmatch(text) and values and all(map(_YEAR.fullmatch, values)):
+            return False  # a column of years, not a column named by its year
     return True
 
 

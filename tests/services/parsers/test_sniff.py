@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.errors import PasswordNeededError, UnreadableSourceError, UnsupportedKindError
+from services.errors import UnreadableSourceError, UnsupportedKindError
 from services.parsers import is_dicom_file, sniff
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)
@@ -109,12 +109,6 @@ def test_a_cut_archive_is_damaged(put) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UnreadableSourceError) as caught:
         sniff(put(zipped("[Content_Types].xml", "word/document.xml")[:60]), "a.docx")
     assert caught.value.code == "damaged"
-
-
-def test_an_encrypted_office_file_needs_its_password(put) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(PasswordNeededError) as caught:
-        sniff(put(stream("EncryptedPackage")), "a.xlsx")
-    assert caught.value.code == "needs_password"
 
 
 def test_dicom_is_told_by_its_mark() -> None:

@@ -1,0 +1,221 @@
+"""How good the answers without a model are: gold inside the quotes, right places, right refusals.
+
+    python -m benchmarks.answers DIR... [--sample N] [--embedder local|hash|none] [--json]
+
+Each DIR holds ``corpus.jsonl`` (id, title, text; ``kind`` "table" and ``block`` where they apply),
+``queries.jsonl`` (id, text, answers; ``unanswerable`` or ``answerability``, ``block``, ``doc``) and
+``qrels.tsv``. Everything goes through the product: chunking, the index in a data folder of its own,
+search, ``extractive_answer``. Ids of the form ``NAME#pN`` are pages of one source; a question with
+a ``block`` or ``doc`` is asked of these sources only. Questions that lean on a conversation are left
+out. Columns, each a share of the questions it applies to:
+
+- ``gold``: a gold answer stands inside the cited quotes, the first five of at most 600 characters;
+- ``place``: a cited quote is from a judged document (page);
+- ``wrong_refusals``: answerable questions that were refused;
+- ``adversarial``: questions written to look answerable, refused;
+- ``off_corpus``: questions of the other DIRs asked of this corpus, refused (needs two DIRs).
+
+The constants in services/evidence.py were learned on: sentence weights on squad2 and xquad-de,
+300 questions each; the refusal formula on squad2, tatqa-dev and their questions asked of each
+other's corpus. xquad-en, financebench, mtrag-un and other questions of squad2 were only reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from services import embeddings
+from services.answers import extractive_answer
+from services.chunking import chunk_document
+from services.embeddings import Embedder, get_embedder
+from services.models import Answer, Block, Document, Job, Source
+from services.passages import embedded_text, readable_title, record_fields, row
+from services.search import search
+from services.storage import save_sources
+from services.tables import writing_table
+from services.workspace import Workspace, create_workspace
+
+PASSAGES = 12
+QUOTES, QUOTE_CHARS = 5, 600
+
+
+@dataclass
+class Collection:
+    """One DIR: its questions, judgements, and where its corpus went."""
+
+    name: str
+    queries: list[dict[str, Any]]
+    judged: dict[str, set[str]]
+    workspace: Workspace
+    scopes: dict[str, list[str]] = field(default_factory=dict)
+    """Source ids of a block or document."""
+    places: dict[str, str] = field(default_factory=dict)
+    """Source id -> document id in the corpus, without its page."""
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def load(folder: Path) -> Collection:
+    """Index the corpus of a DIR in a notebook of its own."""
+    judged: dict[str, set[str]] = defaultdict(set)
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        if int(grade) > 0:
+            judged[query].add(document)
+    queries = [q for q in read_lines(folder / "queries.jsonl") if not q.get("history")]
+    held = Collection(folder.name, queries, judged, create_workspace(folder.name))
+    grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for entry in read_lines(folder / "corpus.jsonl"):
+        if entry["text"].strip():
+            grouped[entry["id"].split("#p")[0]].append(entry)
+    sources: list[Source] = []
+    rows: list[dict[str, Any]] = []
+    table_name, table = writing_table(held.workspace)
+    counter = get_embedder(table.identity)
+    for name, entries in grouped.items():
+        source = Source(name=str(entries[0]["title"] or name))
+        title = readable_title(source.name) if entries[0]["title"] else ""
+        document = Document(
+            title=title,
+            blocks=[
+                Block(
+                    text=entry["text"],
+                    kind="table" if entry.get("kind") == "table" else "paragraph",
+                    page=int(entry["id"].split("#p")[1]) if "#p" in entry["id"] else None,
+                )
+                for entry in entries
+            ],
+        ).settle()
+        job = Job(source_id=source.id)
+        chunks = chunk_document(document, counter.count_tokens, title=title)
+        rows += [row(source, job, n, chunk, title, document) for n, chunk in enumerate(chunks)]
+        fields = record_fields(document, job, table_name, len(chunks))
+        fields |= {"status": "ready", "vectors": len(chunks)}
+        sources.append(source.model_copy(update=fields))
+        held.places[source.id] = name
+        for key in {str(entries[0].get("block", "")), name}:
+            held.scopes.setdefault(key, []).append(source.id)
+    table.add(rows)
+    for at in range(0, len(rows), 256):
+        part = rows[at : at + 256]
+        texts = [embedded_text(r["title"], r["headings"], r["text"]) for r in part]
+        table.fill([r["chunk_id"] for r in part], counter.embed_passages(texts))
+    table.refresh()
+    save_sources(sources, held.workspace)
+    return held
+
+
+def ask(held: Collection, query: dict[str, Any], embedder: Embedder | None) -> tuple[Answer, float]:
+    """The answer from ``held`` and the milliseconds that answering took, search apart."""
+    scope = held.scopes.get(str(query.get("doc") or query.get("block", "-")))
+    mode = "hybrid" if embedder else "text"
+    result = search(
+        held.workspace,
+        query["text"],
+        k=PASSAGES,
+        mode=mode,  # type: ignore[arg-type]
+        source_ids=scope,
+    )
+    began = time.perf_counter()
+    answer = extractive_answer(query["text"], result, embedder)
+    return answer, (time.perf_counter() - began) * 1000
+
+
+def normal(text: str) -> str:
+    return " ".join(re.sub(r"[^\w%$€.,]+", " ", text.lower()).split()).strip(" .,")
+
+
+def holds_gold(answer: Answer, golds: Iterable[str]) -> bool:
+    quotes = [normal(c.quote[:QUOTE_CHARS]) for c in answer.citations[:QUOTES]]
+    return any(gold and gold in quote for gold in map(normal, golds) for quote in quotes)
+
+
+def cites_place(held: Collection, answer: Answer, judged: set[str]) -> bool:
+    for citation in answer.citations[:QUOTES]:
+        name = held.places[citation.source_id]
+        pages = range(citation.page or 0, (citation.page_end or citation.page or 0) + 1)
+        if name in judged or any(f"{name}#p{page}" in judged for page in pages):
+            return True
+    return False
+
+
+def is_unanswerable(query: dict[str, Any]) -> bool:
+    return bool(query.get("unanswerable")) or query.get("answerability") == "UNANSWERABLE"
+
+
+def measure(
+    held: Collection, others: list[Collection], sample: int, embedder: Embedder | None
+) -> dict[str, Any]:
+    """One row of the table."""
+    chosen = random.Random(7)
+    good = [q for q in held.queries if held.judged.get(q["id"]) and not is_unanswerable(q)]
+    traps = [q for q in held.queries if is_unanswerable(q)]
+    strange = [
+        {"text": q["text"]} for other in others for q in other.queries if not is_unanswerable(q)
+    ]
+    for questions in (good, traps, strange):
+        chosen.shuffle(questions)
+    answers = [(q, *ask(held, q, embedder)) for q in good[:sample]]
+    refused = [not answer.grounded for _, answer, _ in answers]
+    gold = [holds_gold(answer, q["answers"]) for q, answer, _ in answers if q.get("answers")]
+    place = [cites_place(held, answer, held.judged[q["id"]]) for q, answer, _ in answers]
+    trapped = [not ask(held, q, embedder)[0].grounded for q in traps[:sample]]
+    off = [not ask(held, q, embedder)[0].grounded for q in strange[:sample]]
+    given = [answer for _, answer, _ in answers if answer.grounded]
+    times = sorted(taken for _, _, taken in answers)
+    return {
+        "set": held.name,
+        "questions": len(answers),
+        "gold": share(gold),
+        "place": share(place),
+        "wrong_refusals": share(refused),
+        "adversarial": share(trapped),
+        "off_corpus": share(off),
+        "sentences": share([len(answer.claims) for answer in given]),
+        "quotes": share([len(answer.citations) for answer in given]),
+        "quoted_chars": share([sum(len(c.quote) for c in a.citations) for a in given]),
+        "ms_p50": statistics.median(times) if times else None,
+        "ms_p95": times[int(0.95 * (len(times) - 1))] if times else None,
+    }
+
+
+def share(values: list[bool] | list[int]) -> float | None:
+    return round(statistics.fmean(values), 3) if values else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("--sample", type=int, default=200, help="questions of each kind a set")
+    parser.add_argument("--embedder", choices=("local", "hash", "none"), default="local")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    os.environ["HALO_EMBEDDER"] = "local" if options.embedder == "local" else "hash"
+    with report.data_folder():
+        if options.embedder == "local":
+            embeddings.prepare()
+        embedder = None if options.embedder == "none" else get_embedder()
+        sets = [load(folder) for folder in options.folders]
+        rows = [
+            measure(held, [o for o in sets if o is not held], options.sample, embedder)
+            for held in sets
+        ]
+    report.table("Answers without a language model", rows, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The Search page: find passages by words, by meaning or both, and open the source at the line."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import streamlit as st
+
+from panels import frame, state
+from panels.actions import action
+from panels.header import address
+from panels.places import icon_of, page_place
+from panels.text import finding, label, t
+from services.ingestion import list_sources
+from services.models import Citation, Hit, SearchResult
+from services.search import Mode, search
+from services.workspace import Workspace
+
+MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
+AROUND = 160
+"""Characters shown before and after the first word that was found."""
+_PHRASE = re.compile(r"[“„\"]([^”“\"]+)[”“\"]")
+_WORD = re.compile(r"\w[\w.,%]*\w|\w")
+
+
+def panel(workspace: Workspace) -> None:
+    if st.session_state.pop("go_to_workspace", False):
+        st.switch_page("app.py", query_params=address(workspace.id))
+    with frame.panel("search"):
+        with frame.head("search"):
+            frame.title(t("search.title"))
+            frame.gap()
+            st.page_link("app.py", label=t("search.back"), query_params=address(workspace.id))
+        with frame.body("search"), st.container(key="finder", gap="small"):
+            if not any(view.source.answerable for view in list_sources(workspace)):
+                st.html(f'<p class="empty">{html.escape(t("search.no_sources"))}</p>')
+                return
+            query, mode = asked()
+            if query:
+                results(query, search(workspace, query, k=10, mode=mode))
+            else:
+                st.html(f'<p class="empty">{html.escape(t("search.start"))}</p>')
+
+
+def asked() -> tuple[str, Mode]:
+    query = st.text_input(
+        t("search.field"),
+        placeholder=t("search.field"),
+        icon=":material/search:",
+        label_visibility="collapsed",
+        key="search_query",
+        persist_state="session",
+    )
+    mode = st.segmented_control(
+        t("search.mode"),
+        MODES,
+        default="hybrid",
+        required=True,
+        format_func=lambda mode: t(f"search.{mode}"),
+        label_visibility="collapsed",
+        key="search_mode",
+    )
+    return query.strip(), mode
+
+
+def results(query: str, result: SearchResult) -> None:
+    if not result.hits:
+        st.html(f'<p class="empty">{html.escape(t("search.none", query=f"“{query}”"))}</p>')
+        return
+    notes = [t("search.hits", n=len(result.hits)), *map(finding, result.notices)]
+    st.html(f'<p class="meta num">{html.escape(" · ".join(notes))}</p>')
+    words = wanted(query)
+    for number, hit in enumerate(result.hits, start=1):
+        one(number, hit, words)
+
+
+def one(number: int, hit: Hit, words: list[str]) -> None:
+    """A passage: its source as a button, its place, and the text with the words marked."""
+    start, end = window(hit.chunk.text, words)
+    page, page_label, offset = hit.place(start)
+    citation = Citation(
+        number=number,
+        source_id=hit.source_id,
+        source_name=hit.source_name,
+        revision=hit.revision,
+        chunk_id=hit.chunk_id,
+        page=page,
+        page_label=page_label,
+        headings=hit.chunk.headings,
+        quote=hit.chunk.text[start:end],
+        start=offset,
+        end=offset + end - start,
+    )
+    where = [page_place(page, page_label)] if page else []
+    if hit.chunk.sheet:
+        where = [t("place.sheet", sheet=hit.chunk.sheet)]
+    elif hit.chunk.slide:
+        where = [t("place.slide", slide=str(hit.chunk.slide))]
+    line = html.escape(" · ".join([*where, *hit.chunk.headings[-1:]]))
+    with st.container(key=f"hit_{number}", gap=None):
+        st.button(
+            label(hit.source_name),
+            icon=f":material/{icon_of(hit.source_name)}:",
+            type="tertiary",
+            key=f"name_hit_{number}",
+            wrap=False,
+            on_click=show,
+            args=(citation,),
+        )
+        st.html(
+            f'<div class="found"><span class="meta num">{line}</span>'
+            f"<p>{marked(hit.chunk.text[start:end], words)}</p></div>"
+        )
+
+
+@action
+def show(citation: Citation) -> None:
+    state.open_source(citation.source_id, citation)
+    st.session_state["go_to_workspace"] = True
+
+
+# -- what is marked -------------------------------------------------------------------------------
+
+
+def wanted(query: str) -> list[str]:
+    """The phrases in quotes and the words of a query, longest first."""
+    phrases = [phrase.strip() for phrase in _PHRASE.findall(query)]
+    words = [word for word in _WORD.findall(_PHRASE.sub(" ", query)) if len(word) > 1]
+    return sorted(filter(None, [*phrases, *words]), key=len, reverse=True)
+
+
+def _pattern(words: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(rf"\b{re.escape(word)}" for word in words) or r"(?!)", re.IGNORECASE)
+
+
+def window(text: str, words: list[str]) -> tuple[int, int]:
+    """The stretch of a passage to show: whole words around the first one that was found."""
+    first = _pattern(words).search(text)
+    middle = first.start() if first else 0
+    start, end = max(middle - AROUND, 0), min(middle + 2 * AROUND, len(text))
+    if start:
+        start = text.find(" ", start, middle) + 1 or start
+    if end < len(text):
+        end = max(text.rfind(" ", middle, end), middle) or end
+    return start, end
+
+
+def marked(text: str, words: list[str]) -> str:
+    """Escaped text with every word of the query in ``<mark>``."""
+    out, at = [], 0
+    for found in _pattern(words).finditer(text):
+        out += [html.escape(text[at : found.start()]), f"<mark>{html.escape(found[0])}</mark>"]
+        at = found.end()
+    return "".join([*out, html.escape(text[at:])])

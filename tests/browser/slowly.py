@@ -1,0 +1,72 @@
+"""HALO's screen with answers that take their time, word by word.
+
+``python slowly.py PORT`` is ``streamlit run app.py`` in a process whose questions are answered by
+``answer`` below: what is tested is the screen's part of a long answer, not the answering.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from streamlit.web import cli
+
+import services.chat
+from services.errors import HaloError
+from services.models import Answer, Citation, Claim
+from services.storage import load_sources
+from services.workspace import Workspace
+
+PROJECT = Path(__file__).parents[2]
+SENTENCE = "The operating margin fell to 12.6 % in 2025."
+WORD = 0.05
+"""Seconds between two words."""
+
+
+def answer(
+    workspace: Workspace,
+    question: str,
+    source_ids: Sequence[str] | None = None,
+    *,
+    on_stage: Any = None,
+) -> Answer:
+    """Repeat one sentence as often as the question says ("40 times"), a word at a time."""
+    turn = next(t for t in services.chat._turns.values() if t.question == question)
+    on_stage("searching")
+    time.sleep(0.3)
+    if "fail" in question:
+        raise HaloError("The model cannot be reached.", step="Check its address.", code="no_model")
+    times = next((int(word) for word in question.split() if word.isdigit()), 10)
+    text = " ".join(f"Point {number}: {SENTENCE} [1]" for number in range(1, times + 1))
+    on_stage("writing")
+    words = text.split(" ")
+    for count in range(1, len(words) + 1):
+        if turn.stopped.is_set():
+            break
+        turn.text = " ".join(words[:count])
+        time.sleep(WORD)
+    source = next(source for source in load_sources(workspace) if source.answerable)
+    cited = Citation(
+        number=1,
+        source_id=source.id,
+        source_name=source.name,
+        revision=source.revision or "",
+        chunk_id="c1",
+        quote=SENTENCE,
+        support="supported",
+    )
+    return Answer(
+        text=turn.text,
+        grounded=True,
+        citations=[cited],
+        claims=[Claim(text=SENTENCE, citations=[1], support="supported")],
+    )
+
+
+if __name__ == "__main__":
+    services.chat.answer_question = answer
+    sys.argv = ["streamlit", "run", str(PROJECT / "app.py"), "--server.port", sys.argv[1]]
+    sys.exit(cli.main())

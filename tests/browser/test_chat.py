@@ -1,0 +1,504 @@
+"""The chat in the real screen: an answer is never lost, doubled, frozen out or made to jump."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from services import chat, ingestion
+from services.models import Answer, Citation, Claim, LookedAt, Message
+from services.pipeline import Pipeline
+from services.storage import history_file
+from services.workspace import Workspace, open_workspace
+
+pytestmark = pytest.mark.browser
+
+PROJECT = Path(__file__).parents[2]
+TEXT = "# Results\n\nThe operating margin fell to 12.6 % in 2025.\n\nOrders rose by 4 %.\n"
+PATIENCE = 90_000
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A notebook with one text that is ready to be asked about."""
+    monkeypatch.setenv("HALO_DATA_DIR", str(tmp_path / "data"))
+    workspace = open_workspace()
+    ingestion.add_text(workspace, "Results 2025", TEXT)
+    worker = Pipeline().start()
+    try:
+        deadline = time.monotonic() + 60
+        while not all(v.status == "ready" for v in ingestion.list_sources(workspace)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        worker.stop()
+    return workspace
+
+
+@pytest.fixture
+def slow(workspace: Workspace) -> Iterator[str]:
+    """The address of a screen over ``workspace`` whose answers come word by word."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = os.environ | {"HALO_DATA_DIR": str(workspace.home), "HALO_MODEL": "none"}
+    env["PYTHONPATH"] = os.pathsep.join([str(PROJECT), env.get("PYTHONPATH", "")])
+    command = [sys.executable, str(Path(__file__).with_name("slowly.py")), str(port)]
+    process = subprocess.Popen(command, cwd=PROJECT, env=env)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 60
+        while not _healthy(url):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.2)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as reply:
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@pytest.fixture
+def screen(page: Page) -> Page:
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    return page
+
+
+def settled(page: Page) -> None:
+    page.wait_for_timeout(300)
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
+def opened(page: Page, url: str) -> Page:
+    page.goto(url)
+    page.locator(".st-key-ask textarea").wait_for()
+    settled(page)
+    return page
+
+
+def field(page: Page) -> Locator:
+    return page.locator(".st-key-ask textarea")
+
+
+def ask(page: Page, question: str) -> None:
+    field(page).fill(question)
+    field(page).press("Enter")
+    page.locator(".q").get_by_text(question, exact=True).wait_for()
+
+
+def answer(page: Page) -> Locator:
+    return page.locator("[class*=st-key-text_] [data-testid=stMarkdownContainer]").last
+
+
+def stop(page: Page) -> Locator:
+    return page.locator(".st-key-stop button")
+
+
+def stored(workspace: Workspace) -> list[Message]:
+    known = chat.list_conversations(workspace)
+    return chat.load_messages(workspace, known[0].id) if known else []
+
+
+def write(workspace: Workspace, messages: list[Message], title: str = "Kept") -> str:
+    """A conversation as if it had been held."""
+    conversation = chat.new_conversation(workspace, title)
+    rows = [message.model_dump(mode="json", exclude_none=True) for message in messages]
+    history_file(conversation.id, workspace).update(lambda _: rows)
+    return conversation.id
+
+
+def exchange(workspace: Workspace, question: str, **answered: Any) -> list[Message]:
+    """A question and its answer from the notebook's one source."""
+    source = ingestion.list_sources(workspace)[0].source
+    asked = Message(role="user", content=question)
+    answered.setdefault("content", "The operating margin fell to 12.6 % in 2025. [1]")
+    if "answer" not in answered and answered.get("state", "done") == "done":
+        sentence = "The operating margin fell to 12.6 % in 2025."
+        cited = Citation(
+            number=1,
+            source_id=source.id,
+            source_name=source.name,
+            revision=source.revision or "",
+            chunk_id="c1",
+            quote=sentence,
+            start=TEXT.index(sentence) - 2,
+            support="supported",
+        )
+        claim = Claim(text=sentence, citations=[1], support="supported")
+        answered["answer"] = Answer(
+            text=answered["content"], grounded=True, citations=[cited], claims=[claim]
+        )
+    reply = Message(role="assistant", reply_to=asked.id, scope=[source.id], **answered)
+    return [asked, reply]
+
+
+# -- the ten things that make a chat feel bad: the first seven --------------------------------------
+
+
+def test_a_press_elsewhere_does_not_lose_the_answer(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 10 times")
+    stop(page).wait_for()
+    page.locator(".st-key-note_new button").click()
+    page.locator(".st-key-note_editor").wait_for()
+    expect(answer(page)).to_contain_text("Point 10:")
+    expect(stop(page)).to_have_count(0)
+    assert stored(workspace)[-1].state == "done"
+    assert stored(workspace)[-1].content.count("[1]") == 10
+
+
+def test_a_reload_and_a_second_tab_see_the_same_answer(
+    slow: str, screen: Page, context: BrowserContext
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 25 times")
+    expect(answer(page)).to_contain_text("Point 2:")
+    page.reload()
+    expect(answer(page)).to_contain_text("Point 4:")
+    second = context.new_page()
+    second.goto(slow)
+    expect(answer(second)).to_contain_text("Point 6:")
+    for tab in (page, second):
+        expect(answer(tab)).to_contain_text("Point 25:")
+        expect(tab.locator(".q")).to_have_count(1)
+        expect(answer(tab).locator("a[href^='#cite-']")).to_have_count(25)
+
+
+def test_a_question_cannot_be_sent_twice(slow: str, screen: Page, workspace: Workspace) -> None:
+    page = opened(screen, slow)
+    field(page).fill("Say it 12 times")
+    field(page).press("Enter")
+    field(page).press("Enter")
+    page.keyboard.press("Enter")
+    stop(page).wait_for()
+    field(page).fill("Say it 12 times")
+    field(page).press("Enter")
+    expect(answer(page)).to_contain_text("Point 12:")
+    settled(page)
+    assert [message.role for message in stored(workspace)] == ["user", "assistant"]
+
+
+def test_stop_keeps_the_text_and_ends_the_work(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 40 times")
+    expect(answer(page)).to_contain_text("Point 3:")
+    stop(page).click()
+    page.get_by_text("Stopped. Text kept.").wait_for()
+    kept = stored(workspace)[-1]
+    assert kept.state == "stopped"
+    assert "Point 3:" in kept.content
+    page.wait_for_timeout(1000)
+    assert stored(workspace)[-1].content == kept.content
+    expect(answer(page)).to_contain_text("Point 3:")
+    page.reload()
+    expect(answer(page)).to_contain_text("Point 3:")
+    page.get_by_role("button", name="Try again").click()
+    stop(page).wait_for()
+    expect(page.locator(".q")).to_have_count(1)
+
+
+def test_other_controls_work_while_an_answer_is_written(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 90 times")
+    stop(page).wait_for()
+    started = time.monotonic()
+    page.locator(".st-key-note_new button").click()
+    page.locator(".st-key-note_editor").wait_for()
+    took = time.monotonic() - started
+    expect(stop(page)).to_be_visible()
+    assert took < 15, "a loaded test machine, but not a frozen screen"
+
+
+def test_reading_further_up_is_not_disturbed(slow: str, screen: Page, workspace: Workspace) -> None:
+    write(workspace, [m for n in range(8) for m in exchange(workspace, f"Earlier {n}")])
+    page = opened(screen, slow)
+    ask(page, "Say it 30 times")
+    expect(answer(page)).to_contain_text("Point 2:")
+    log = page.locator(".st-key-pb_chat")
+    box = log.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 200, box["y"] + 200)
+    page.mouse.wheel(0, -4000)
+    page.wait_for_timeout(300)
+    place = log.evaluate("log => log.scrollTop")
+    expect(answer(page)).to_contain_text("Point 30:")
+    settled(page)
+    assert abs(log.evaluate("log => log.scrollTop") - place) < 4
+
+
+def test_the_stream_is_followed_by_a_reader_at_the_end(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    write(workspace, [m for n in range(4) for m in exchange(workspace, f"Earlier {n}")])
+    page = opened(screen, slow)
+    ask(page, "Say it 45 times")
+    expect(answer(page)).to_contain_text("Point 45:")
+    settled(page)
+    log = page.locator(".st-key-pb_chat")
+    left = log.evaluate("log => log.scrollHeight - log.clientHeight - log.scrollTop")
+    assert left < 80
+
+
+def test_a_draft_survives_the_end_of_an_answer(slow: str, screen: Page) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 8 times")
+    field(page).fill("A draft")
+    field(page).press("Enter")
+    expect(field(page)).to_have_value("A draft")
+    expect(answer(page)).to_contain_text("Point 8:")
+    expect(stop(page)).to_have_count(0)
+    settled(page)
+    expect(field(page)).to_have_value("A draft")
+    expect(page.locator(".q")).to_have_count(1)
+
+
+def test_nothing_flickers_while_an_answer_is_written(slow: str, screen: Page) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 10 times")
+    expect(answer(page)).to_contain_text("Point 1:")
+    page.evaluate(
+        """() => {
+          window.seen = []
+          const look = () => {
+            const texts = document.querySelectorAll("[class*=st-key-text_]")
+            const last = texts[texts.length - 1]
+            const chips = last ? last.querySelectorAll("a").length : 0
+            window.seen.push([
+              document.querySelectorAll(".q").length,
+              last ? last.innerText.replace(/\\s*\\d+\\s*$/, "").length - 3 * chips : 0,
+            ])
+            window.looking = requestAnimationFrame(look)
+          }
+          look()
+        }"""
+    )
+    expect(answer(page).locator("a")).to_have_count(10)
+    settled(page)
+    seen = page.evaluate("() => { cancelAnimationFrame(window.looking); return window.seen }")
+    assert len(seen) > 20
+    assert {questions for questions, _ in seen} == {1}
+    lengths = [length for _, length in seen]
+    drops = [later - earlier for earlier, later in zip(lengths, lengths[1:], strict=False)]
+    assert min(drops) > -60, "the text never vanishes or shrinks, not even for one frame"
+
+
+# -- states -----------------------------------------------------------------------------------------
+
+
+def test_a_failure_says_why_and_can_be_tried_again(slow: str, screen: Page) -> None:
+    page = opened(screen, slow)
+    ask(page, "Please fail")
+    page.get_by_text("The model cannot be reached.").wait_for()
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_text("The model cannot be reached.").wait_for()
+    expect(page.locator(".q")).to_have_count(1)
+
+
+def test_an_answer_whose_process_died_is_interrupted(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    write(workspace, exchange(workspace, "What now?", state="running", content="Half an ans"))
+    page = opened(screen, slow)
+    expect(answer(page)).to_have_text("Half an ans")
+    page.get_by_text("Interrupted. Text kept.").wait_for()
+
+
+def test_not_found_lists_what_was_looked_at(slow: str, screen: Page, workspace: Workspace) -> None:
+    source = ingestion.list_sources(workspace)[0].source
+    looked = LookedAt(
+        source_id=source.id,
+        source_name=source.name,
+        revision=source.revision or "",
+        chunk_id="c1",
+        quote="Orders rose by 4 %.",
+        start=TEXT.index("Orders"),
+    )
+    nothing = Answer(text="Not in your sources.", grounded=False, looked_at=[looked])
+    write(workspace, exchange(workspace, "Penguins?", content=nothing.text, answer=nothing))
+    page = opened(screen, slow)
+    page.get_by_text("HALO looked at:").wait_for()
+    page.locator("a[href*='-L1']").click()
+    page.locator("mark, .hl").first.wait_for()
+    expect(page.locator("mark, .hl").first).to_contain_text("Orders rose by 4")
+
+
+# -- citations ------------------------------------------------------------------------------------------
+
+
+def test_each_chip_opens_its_own_passage_before_and_after_a_reload(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    messages = exchange(
+        workspace, "Two facts?", content="The margin fell. [1] Orders rose by 4 %. [2]"
+    )
+    answered = messages[1].answer
+    assert answered
+    second = answered.citations[0].model_copy(
+        update={"number": 2, "quote": "Orders rose by 4 %.", "start": TEXT.index("Orders") - 2}
+    )
+    answered.citations.append(second)
+    write(workspace, messages)
+    page = opened(screen, slow)
+    for _ in range(2):
+        chips = answer(page).locator("a[href^='#cite-']")
+        expect(chips).to_have_count(2)
+        for chip, passage in ((1, "Orders rose by 4"), (0, "The operating margin fell")):
+            chips.nth(chip).click()
+            expect(page.locator("mark, .hl").first).to_contain_text(passage)
+        page.reload()
+        settled(page)
+    assert "#" not in page.url
+
+
+def test_pointing_at_a_chip_shows_the_quote(slow: str, screen: Page, workspace: Workspace) -> None:
+    write(workspace, exchange(workspace, "The margin?"))
+    page = opened(screen, slow)
+    answer(page).locator("a[href^='#cite-']").hover()
+    card = page.locator("#halo-card")
+    expect(card).to_be_visible()
+    expect(card).to_contain_text("The operating margin fell to 12.6 % in 2025.")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_the_claims_line_opens_the_claims(slow: str, screen: Page, workspace: Workspace) -> None:
+    write(workspace, exchange(workspace, "The margin?"))
+    page = opened(screen, slow)
+    line = page.locator("[class*=st-key-claims_] summary")
+    expect(line).to_contain_text("1 claim · 1 supported")
+    line.click()
+    expect(page.locator("[class*=st-key-claims_] li")).to_contain_text("Supported.")
+
+
+def test_a_copy_takes_the_sources_along(
+    slow: str, screen: Page, context: BrowserContext, workspace: Workspace
+) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    write(workspace, exchange(workspace, "The margin?"))
+    page = opened(screen, slow)
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_text("Copied with its sources").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "fell to 12.6 % in 2025. [1]" in copied
+    assert "[1] Results 2025" in copied
+
+
+# -- conversations ----------------------------------------------------------------------------------------
+
+
+def menu(page: Page, key: str, option: str) -> None:
+    page.locator(f".st-key-{key} button").first.click()
+    page.get_by_role("menuitem", name=re.compile(option)).first.click()
+
+
+def test_conversations_are_begun_reopened_renamed_deleted_and_brought_back(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    write(workspace, exchange(workspace, "The older one?"), "Older")
+    write(workspace, exchange(workspace, "The newer one?"), "Newer")
+    page = opened(screen, slow)
+    page.locator(".q").get_by_text("The newer one?").wait_for()
+    menu(page, "conversations", "Older")
+    page.locator(".q").get_by_text("The older one?").wait_for()
+    menu(page, "menu_chat", "Rename")
+    page.get_by_role("dialog").get_by_role("textbox").fill("Renamed")
+    page.get_by_role("dialog").get_by_role("textbox").press("Enter")
+    expect(page.locator(".st-key-conversations")).to_contain_text("Renamed")
+    menu(page, "menu_chat", "Delete")
+    page.locator(".q").get_by_text("The newer one?").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    settled(page)
+    assert {c.title for c in chat.list_conversations(workspace)} == {"Renamed", "Newer"}
+    page.locator(".st-key-chat_new button").click()
+    expect(page.locator(".q")).to_have_count(0)
+    ask(page, "Say it 1 times")
+    expect(answer(page)).to_contain_text("Point 1:")
+    assert len(chat.list_conversations(workspace)) == 3
+
+
+def test_a_conversation_is_exported_as_markdown(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    write(workspace, exchange(workspace, "The margin?"), "My talk")
+    page = opened(screen, slow)
+    with page.expect_download() as download:
+        menu(page, "menu_chat", "Export")
+    assert download.value.suggested_filename == "My talk.md"
+    assert "## The margin?" in Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def test_a_long_conversation_stays_light(slow: str, screen: Page, workspace: Workspace) -> None:
+    write(workspace, [m for n in range(100) for m in exchange(workspace, f"Question {n}")])
+    page = opened(screen, slow)
+    expect(page.locator(".q")).to_have_count(10)
+    assert page.locator(".stMain *").count() <= 1500
+    page.locator(".st-key-earlier button").click()
+    expect(page.locator(".q")).to_have_count(20)
+
+
+# -- nothing there yet ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Workspace]:
+    monkeypatch.setenv("HALO_DATA_DIR", str(tmp_path / "data"))
+    return open_workspace
+
+
+def test_text_of_a_source_and_a_question_is_inert(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    asked: list[str] = []
+    screen.route("**/*.example/**", lambda route: (asked.append(route.request.url), route.abort()))
+    evil = (
+        "![x](http://evil.example/a.png) <img src=http://evil.example/b.png onerror=alert(1)>\n\n"
+        "```mermaid\ngraph TD\n A@{ img: 'http://evil.example/c.png' }\n```\n\n"
+        "1. a\n   ```\n![x](http://evil.example/d.png)\n```\n\n![x](http://evil.example/e.png)\n\n"
+        "$a$ :red[b] :material/home: [1]"
+    )
+    write(workspace, exchange(workspace, "<img src=http://evil.example/q.png>", content=evil))
+    page = opened(screen, slow)
+    expect(page.locator(".q")).to_have_text("<img src=http://evil.example/q.png>")
+    expect(answer(page)).to_contain_text(":red[b]")
+    page.wait_for_timeout(500)
+    assert asked == []
+    assert page.locator(".st-key-log :is(img, script, .katex)").count() == 0
+
+
+def test_the_history_on_disk_is_what_was_shown(
+    slow: str, screen: Page, workspace: Workspace
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 2 times")
+    expect(answer(page).locator("a")).to_have_count(2)
+    file = next(workspace.chats.glob("*.json"))
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    assert [row["role"] for row in rows] == ["user", "assistant"]
+    assert rows[1]["answer"]["citations"][0]["quote"].startswith("The operating margin")

@@ -1,0 +1,138 @@
+"""The command line keeps its contract: shapes, exit status, one JSON document and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interfaces.cli import main
+
+WELLS = "# Wells\n\n## North\n\nWell ZX-4417-B gave 63.8 mg/l nitrate in March 2024.\n"
+CITED = {"number", "source_id", "source_name", "chunk_id", "page", "page_end", "page_label",
+         "headings", "quote", "support"}  # fmt: skip
+
+
+class Halo:
+    """Runs commands; ``json`` parses what they print."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, want: int = 0) -> str:
+        status = main(arguments)
+        out = self._capsys.readouterr().out
+        assert status == want, out
+        return out
+
+    def json(self, *arguments: str, want: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", want=want))
+
+
+@pytest.fixture
+def halo(capsys: pytest.CaptureFixture[str]) -> Halo:
+    return Halo(capsys)
+
+
+@pytest.fixture
+def wells(tmp_path: Path) -> str:
+    path = tmp_path / "Wells 2024.md"
+    path.write_text(WELLS)
+    return str(path)
+
+
+def test_an_empty_workspace_answers_with_empty_lists(halo: Halo) -> None:
+    assert halo.json("list") == {"sources": []}
+    assert halo.json("search", "anything")["hits"] == []
+    assert halo.json("ask", "anything", want=1)["error"]["code"] == "no_sources"
+    assert "halo add" in halo("list")
+
+
+def test_adding_reports_each_file(halo: Halo, wells: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.pdf").write_bytes(b"")
+    told = halo.json("add", wells, str(tmp_path / "empty.pdf"), str(tmp_path / "no.txt"), want=1)
+    good, empty, gone = told["sources"]
+    assert set(good) >= {"id", "name", "type_label", "status", "chunks", "units", "report", "error"}
+    assert (good["name"], good["status"], good["error"]) == ("Wells 2024.md", "ready", None)
+    assert good["chunks"] >= 1
+    assert good["report"]["kind"] == "markdown"
+    assert empty["status"] == gone["status"] == "failed"
+    assert empty["error"]["message"]
+    assert gone["id"] is None
+    again = halo.json("add", wells)["sources"][0]
+    assert (again["status"], again["id"]) == ("duplicate", good["id"])
+
+
+def test_a_folder_is_added_whole(halo: Halo, wells: str, tmp_path: Path) -> None:
+    (tmp_path / "bridge.txt").write_text("Die Brücke wurde 1931 gebaut.")
+    names = {source["name"] for source in halo.json("add", str(tmp_path))["sources"]}
+    assert names == {"Wells 2024.md", "bridge.txt"}
+
+
+def test_a_source_is_shown_searched_asked_renamed_and_deleted(halo: Halo, wells: str) -> None:
+    source_id = halo.json("add", wells)["sources"][0]["id"]
+    shown = halo.json("show", source_id)
+    block = shown["blocks"][-1]
+    assert set(block) >= {"kind", "text", "page", "page_label", "sheet", "slide", "headings"}
+    assert block["headings"] == ["Wells", "North"]
+    hit = halo.json("search", "ZX-4417-B", "--k", "3")["hits"][0]
+    assert set(hit) >= {"rank", "score", "source_id", "source_name", "chunk_id", "text", "page",
+                        "page_end", "page_label", "headings"}  # fmt: skip
+    assert hit["rank"] == 1
+    assert "ZX-4417-B" in hit["text"]
+    told = halo.json("ask", "How much nitrate did well ZX-4417-B give?", "--source", source_id)
+    assert (told["grounded"], told["answered_by"]) == (True, "extractive")
+    assert set(told["citations"][0]) >= CITED
+    assert set(told["claims"][0]) >= {"text", "citations", "support"}
+    assert "63.8" in halo("ask", "How much nitrate did well ZX-4417-B give?")
+    halo("rename", source_id, "Wells, renamed")
+    assert halo.json("list")["sources"][0]["name"] == "Wells, renamed"
+    assert halo.json("reindex")["sources"][0]["status"] == "ready"
+    halo("rm", source_id)
+    assert halo.json("list") == {"sources": []}
+    assert halo.json("search", "nitrate")["hits"] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "no-such-id"),
+        ("search", "x", "--source", "no-such-id"),
+        ("ask", "x", "--source", "no-such-id"),
+        ("rename", "no-such-id", "x"),
+        ("rm", "no-such-id"),
+        ("reindex", "no-such-id"),
+        ("list", "--notebook", "no such notebook"),
+        ("ask", " "),
+    ],
+)
+def test_a_failed_command_prints_an_error_object(halo: Halo, command: tuple[str, ...]) -> None:
+    error = halo.json(*command, want=1)["error"]
+    assert error["code"]
+    assert error["message"].endswith((".", "?"))
+
+
+@pytest.mark.parametrize("command", [(), ("search",), ("search", "x", "--k", "0"), ("nonsense",)])
+def test_wrong_usage_exits_with_two(command: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(command)
+    assert stopped.value.code == 2
+
+
+def test_a_source_id_is_data(halo: Halo, wells: str) -> None:
+    halo.json("add", wells)
+    halo.json("rm", "x' OR '1'='1", want=1)
+    assert len(halo.json("list")["sources"]) == 1
+
+
+def test_doctor_finds_nothing_wrong_and_then_does(halo: Halo, wells: str, tmp_path: Path) -> None:
+    halo.json("add", wells)
+    assert halo.json("doctor")["ok"] is True
+    for path in (tmp_path / "data" / "documents").rglob("*.json"):
+        path.unlink()
+    told = halo.json("doctor", want=1)
+    (fault,) = [check for check in told["checks"] if not check["ok"]]
+    assert fault["name"] == "documents"
+    assert halo.json("doctor", "--repair", want=1)["repaired"]
+    halo.json("reindex")
+    assert halo.json("doctor")["ok"] is True

@@ -1,0 +1,177 @@
+"""Work resumes, is shared between workers, and a failure is one source's only."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from services import jobs
+from services.embeddings.hashed import HashEmbedder
+from services.errors import EmbedderError
+from services.ingestion import add_files, cancel_source, delete_sources, list_sources, retry_source
+from services.intake import Incoming
+from services.lance import open_table
+from services.pipeline import Pipeline, state_stamp
+from services.search import search
+from services.storage import load_sources
+from services.workspace import Workspace
+
+LONG = "\n\n".join(f"## Part {n}\n\nPump {n} delivered {n * 3} litres." for n in range(120)).encode()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Vectors are made only once the event is set."""
+    go = threading.Event()
+    real = HashEmbedder.embed_passages
+
+    def wait(self: HashEmbedder, texts: list[str]) -> object:
+        go.wait(30)
+        return real(self, texts)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", wait)
+    return go
+
+
+def test_text_answers_first_and_vectors_follow_under_the_same_revision(
+    workspace: Workspace, pipeline: Pipeline, held: threading.Event
+) -> None:
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG)])
+    until(lambda: load_sources(workspace)[0].status == "text_ready")
+    early = load_sources(workspace)[0]
+    assert search(workspace, "pump 57").hits
+    held.set()
+    pipeline.wait(workspace, [added.source_id or ""])
+    late = load_sources(workspace)[0]
+    assert (late.status, late.revision, late.vectors) == ("ready", early.revision, late.chunks)
+
+
+def test_a_new_file_is_answerable_while_a_long_one_is_embedded(
+    workspace: Workspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = HashEmbedder.embed_passages
+    monkeypatch.setattr(
+        HashEmbedder, "embed_passages", lambda self, texts: (time.sleep(0.2), real(self, texts))[1]
+    )
+    (long,) = add_files(workspace, [Incoming("long.md", LONG)])
+    until(lambda: load_sources(workspace)[0].status == "text_ready")
+    (short,) = add_files(workspace, [Incoming("short.md", b"The seal is blue.")])
+    until(lambda: search(workspace, "seal").hits != [])
+    status = {source.id: source.status for source in load_sources(workspace)}
+    assert status[long.source_id or ""] == "text_ready"
+
+
+def test_a_stopped_worker_leaves_work_that_the_next_one_ends(
+    workspace: Workspace, held: threading.Event
+) -> None:
+    first = Pipeline(lambda: [workspace]).start()
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG)])
+    until(lambda: load_sources(workspace)[0].status == "text_ready")
+    held.set()
+    first.stop()
+    second = Pipeline(lambda: [workspace]).start()
+    second.wait(workspace, [added.source_id or ""])
+    second.stop()
+    (source,) = load_sources(workspace)
+    assert (source.status, source.vectors) == ("ready", source.chunks)
+    table = open_table(workspace.vector_uri, "sources")
+    assert table
+    assert table.pending(source.revision or "") == []
+
+
+def test_two_workers_share_the_work_without_doubling_it(workspace: Workspace) -> None:
+    workers = [Pipeline(lambda: [workspace]).start() for _ in range(2)]
+    files = [Incoming(f"memo{n}.md", f"Memo {n} about valve {n}.".encode()) for n in range(30)]
+    added = add_files(workspace, files)
+    workers[0].wait(workspace, [item.source_id or "" for item in added])
+    for worker in workers:
+        worker.stop()
+    assert {source.status for source in load_sources(workspace)} == {"ready"}
+    table = open_table(workspace.vector_uri, "sources")
+    assert table
+    assert table.count() == sum(source.chunks for source in load_sources(workspace))
+
+
+def test_vectors_that_fail_leave_the_text_answering_and_can_be_tried_again(
+    workspace: Workspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = HashEmbedder.embed_passages
+
+    def refuse(self: HashEmbedder, texts: list[str]) -> object:
+        raise EmbedderError("The endpoint is not reachable.", code="embedder_unreachable")
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", refuse)
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG)])
+    pipeline.wait(workspace, [added.source_id or ""])
+    (source,) = load_sources(workspace)
+    assert source.status == "text_ready"
+    assert (source.error or {})["code"] == "embedder_unreachable"
+    assert search(workspace, "pump 57").hits
+    monkeypatch.setattr(HashEmbedder, "embed_passages", real)
+    retry_source(workspace, source.id)
+    until(lambda: load_sources(workspace)[0].status == "ready")
+    assert load_sources(workspace)[0].error is None
+
+
+def test_cancelling_the_vectors_keeps_the_text(
+    workspace: Workspace, pipeline: Pipeline, held: threading.Event
+) -> None:
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG)])
+    until(lambda: load_sources(workspace)[0].status == "text_ready")
+    cancel_source(workspace, added.source_id or "")
+    held.set()
+    until(lambda: jobs.all_jobs(workspace) == [])
+    (view,) = list_sources(workspace)
+    assert view.status == "text_ready"
+    assert (view.source.error or {})["code"] == "vectors_stopped"
+    assert search(workspace, "pump 57").hits
+
+
+def test_a_source_deleted_while_it_is_read_stays_deleted(
+    workspace: Workspace, pipeline: Pipeline, held: threading.Event
+) -> None:
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG)])
+    until(lambda: load_sources(workspace)[0].status == "text_ready")
+    delete_sources(workspace, [added.source_id or ""])
+    held.set()
+    until(lambda: jobs.all_jobs(workspace) == [])
+    time.sleep(0.3)
+    assert load_sources(workspace) == []
+    assert search(workspace, "pump").hits == []
+
+
+def test_an_unforeseen_fault_is_one_red_row(
+    workspace: Workspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("services.pipeline.chunk_document", broken)
+    (bad,) = add_files(workspace, [Incoming("bad.md", b"text")])
+    pipeline.wait(workspace, [bad.source_id or ""])
+    (source,) = load_sources(workspace)
+    assert source.status == "failed"
+    assert "ZeroDivisionError" in (source.error or {})["message"]
+    monkeypatch.undo()
+    (good,) = add_files(workspace, [Incoming("good.md", b"other text")])
+    pipeline.wait(workspace, [good.source_id or ""])
+    assert load_sources(workspace)[0].status == "ready"
+
+
+def test_the_stamp_changes_with_every_commit_and_only_then(workspace: Workspace) -> None:
+    before = state_stamp(workspace)
+    assert state_stamp(workspace) == before
+    add_files(workspace, [Incoming("a.md", b"text")])
+    assert state_stamp(workspace) != before
+
+
+def test_waiting_needs_no_worker_when_all_is_done(workspace: Workspace) -> None:
+    Pipeline(lambda: [workspace]).wait(workspace, [])
