@@ -3,11 +3,11 @@
     python -m benchmarks.answers DIR... [--sample N] [--embedder local|hash|none] [--json]
 
 Each DIR holds ``corpus.jsonl`` (id, title, text; ``kind`` "table" and ``block`` where they apply),
-``queries.jsonl`` (id, text, answers; ``unanswerable`` or ``answerability``, ``block``, ``doc``) and
-``qrels.tsv``. Everything goes through the product: chunking, the index in a data folder of its own,
-search, ``extractive_answer``. Ids of the form ``NAME#pN`` are pages of one source; a question with
-a ``block`` or ``doc`` is asked of these sources only. Questions that lean on a conversation are left
-out. Columns, each a share of the questions it applies to:
+``queries.jsonl`` (id, text, answers; ``unanswerable`` or ``answerability``, ``block``, ``doc``)
+and ``qrels.tsv``. Everything goes through the product: chunking, the index in a data folder of its
+own, search, ``extractive_answer``. Ids of the form ``NAME#pN`` are pages of one source; a question
+with a ``block`` or ``doc`` is asked of these sources only. Questions that lean on a conversation
+are left out. Columns, each a share of the questions it applies to:
 
 - ``gold``: a gold answer stands inside the cited quotes, the first five of at most 600 characters;
 - ``place``: a cited quote is from a judged document (page);
@@ -38,11 +38,11 @@ from typing import Any
 from benchmarks import report
 from services import embeddings
 from services.answers import extractive_answer
-from services.chunking import chunk_document
+from services.chunking import chunk_document, passage_text
 from services.embeddings import Embedder, get_embedder
 from services.models import Answer, Block, Document, Job, Source
-from services.passages import embedded_text, readable_title, record_fields, row
-from services.search import search
+from services.passages import readable_title, record_fields, row
+from services.search import Mode, search
 from services.storage import save_sources
 from services.tables import writing_table
 from services.workspace import Workspace, create_workspace
@@ -73,9 +73,9 @@ def load(folder: Path) -> Collection:
     """Index the corpus of a DIR in a notebook of its own."""
     judged: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, document, grade = line.split("\t")
+        query, judged_id, grade = line.split("\t")
         if int(grade) > 0:
-            judged[query].add(document)
+            judged[query].add(judged_id)
     queries = [q for q in read_lines(folder / "queries.jsonl") if not q.get("history")]
     held = Collection(folder.name, queries, judged, create_workspace(folder.name))
     grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -112,7 +112,7 @@ def load(folder: Path) -> Collection:
     table.add(rows)
     for at in range(0, len(rows), 256):
         part = rows[at : at + 256]
-        texts = [embedded_text(r["title"], r["headings"], r["text"]) for r in part]
+        texts = [passage_text(r["title"], r["headings"], r["text"]) for r in part]
         table.fill([r["chunk_id"] for r in part], counter.embed_passages(texts))
     table.refresh()
     save_sources(sources, held.workspace)
@@ -122,14 +122,8 @@ def load(folder: Path) -> Collection:
 def ask(held: Collection, query: dict[str, Any], embedder: Embedder | None) -> tuple[Answer, float]:
     """The answer from ``held`` and the milliseconds that answering took, search apart."""
     scope = held.scopes.get(str(query.get("doc") or query.get("block", "-")))
-    mode = "hybrid" if embedder else "text"
-    result = search(
-        held.workspace,
-        query["text"],
-        k=PASSAGES,
-        mode=mode,  # type: ignore[arg-type]
-        source_ids=scope,
-    )
+    mode: Mode = "hybrid" if embedder else "text"
+    result = search(held.workspace, query["text"], k=PASSAGES, mode=mode, source_ids=scope)
     began = time.perf_counter()
     answer = extractive_answer(query["text"], result, embedder)
     return answer, (time.perf_counter() - began) * 1000
@@ -198,7 +192,7 @@ def share(values: list[bool] | list[int]) -> float | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--sample", type=int, default=200, help="questions of each kind a set")
     parser.add_argument("--embedder", choices=("local", "hash", "none"), default="local")

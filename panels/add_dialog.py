@@ -293,10 +293,10 @@ def way_out(workspace: Workspace, number: int, item: Added, view: SourceView | N
         st.html('<span class="way_out"></span>', width="content")
         return
     st.button(
-        ":material/close:",
+        t(f"add.{verb}"),
+        icon=":material/close:",
         type="tertiary",
-        key=f"out_{number}",
-        help=t(f"add.{verb}"),
+        key=f"icon_out_{number}",
         on_click=leave,
         args=(workspace, number, verb),
     )

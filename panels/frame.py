@@ -43,6 +43,10 @@ def page(title: str = "") -> Iterator[Workspace]:
     look()
     try:
         workspace = opened()
+    except HaloError as error:
+        blocked(error)
+        st.stop()
+    try:
         header(workspace)
         notices(workspace)
         yield workspace
@@ -155,10 +159,10 @@ def undo_strip(workspace: Workspace) -> None:
         st.html(f'<span class="cut">{html.escape(sentence)}</span>')
         st.button(t("undo"), type="tertiary", key="undo_do", on_click=restore, args=(workspace,))
         st.button(
-            ":material/close:",
+            t("close"),
+            icon=":material/close:",
             type="tertiary",
-            key="undo_close",
-            help=t("close"),
+            key="icon_undo_close",
             on_click=state.drop_undo,
         )
 

@@ -26,10 +26,10 @@ def header(workspace: Workspace) -> None:
         st.html('<div class="brand"><i></i><span>HALO</span></div>', width="content")
         switcher(workspace, known, title)
         st.button(
-            ":material/edit:",
+            t("notebook.rename"),
+            icon=":material/edit:",
             type="tertiary",
-            key="notebook_rename",
-            help=t("notebook.rename"),
+            key="icon_notebook_rename",
             on_click=state.ask_name,
             args=("notebook", workspace.id, title),
         )
@@ -180,11 +180,11 @@ def menu(workspace: Workspace) -> None:
         return f":material/help: {t('help.title')}"
 
     st.menu_button(
-        ":material/settings:",
+        t("header.menu"),
         [*LANGUAGE_NAMES, "help"],
+        icon=":material/settings:",
         type="tertiary",
         key="menu_main",
-        help=t("header.menu"),
         format_func=words,
         on_click=choose,
     )

@@ -30,8 +30,9 @@ def draw(workspace: Workspace, view: SourceView, *, where: str = "row") -> None:
     key = f"menu_{view.source.id}" if where == "row" else f"menu_{where}"
     offered = [option for option in options(view) if option != "open" or where == "row"]
     st.menu_button(
-        ":material/more_vert:",
+        t("source.menu"),
         offered,
+        icon=":material/more_vert:",
         type="tertiary",
         key=key,
         format_func=lambda option: f":material/{ICONS[option]}: {t(f'menu.{option}')}",

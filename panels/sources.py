@@ -18,7 +18,6 @@ from panels.places import icon_of
 from panels.text import label, spoken, t
 from services import ingestion
 from services.ingestion import SourceView
-from services.models import Source
 from services.workspace import Workspace
 
 PAGE = 25
@@ -122,8 +121,8 @@ def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     """One source; returns the open slot of its status line when it is being worked on."""
     source, can = view.source, status.answerable(view)
     dim = status.tone(view) or ("" if source.selected and can else "out")
-    box = f"include_{source.id}"
-    st.session_state[box] = source.selected and can
+    box, ticked = f"include_{source.id}", source.selected and can
+    st.session_state[box] = ticked
     with st.container(key=f"row_{dim}_{source.id}", horizontal=True, gap=None, wrap=False):
         st.checkbox(
             t("source.include", name=spoken(source.name)) if can else t("source.include_not_yet"),
@@ -131,7 +130,7 @@ def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
             label_visibility="collapsed",
             disabled=not can,
             on_change=tick,
-            args=(workspace, source, box),
+            args=(workspace, source.id, box, ticked),
         )
         with st.container(key=f"mid_{source.id}", gap=None):
             icon = {"need": "lock", "fail": "error"}.get(dim, icon_of(source.name, source.origin))
@@ -179,10 +178,10 @@ def include(workspace: Workspace, ids: list[str], selected: bool) -> None:
 
 
 @action
-def tick(workspace: Workspace, source: Source, box: str) -> None:
-    """The box of a row. Streamlit also calls this for a value that we set ourselves."""
-    if st.session_state[box] != source.selected:
-        ingestion.set_selected(workspace, [source.id], st.session_state[box])
+def tick(workspace: Workspace, source_id: str, box: str, shown: bool) -> None:
+    """The box of a row. Streamlit also calls this for a value that the page set itself."""
+    if st.session_state[box] != shown:
+        ingestion.set_selected(workspace, [source_id], not shown)
 
 
 @action
@@ -206,8 +205,9 @@ def open_or_answer(view: SourceView) -> None:
 def panel_menu(workspace: Workspace) -> None:
     icons = {"reindex_all": "refresh", "retry_all": "replay", "delete_included": "delete"}
     st.menu_button(
-        ":material/more_horiz:",
+        t("sources.menu"),
         list(icons),
+        icon=":material/more_horiz:",
         type="tertiary",
         key="menu_sources",
         format_func=lambda option: f":material/{icons[option]}: {t(f'menu.{option}')}",

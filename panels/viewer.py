@@ -84,10 +84,10 @@ def read(workspace: Workspace, source_id: str, revision: str) -> Document:
 
 def heading(name: str, icon: str) -> None:
     st.button(
-        ":material/arrow_back:",
+        t("viewer.back"),
+        icon=":material/arrow_back:",
         type="tertiary",
-        key="viewer_back",
-        help=t("viewer.back"),
+        key="icon_viewer_back",
         on_click=state.close_source,
     )
     st.html(
@@ -249,10 +249,10 @@ def label_of(view: View, page: int) -> str | None:
 
 def turner(name: str, target: Place, *, possible: bool, icon: str) -> None:
     st.button(
-        f":material/{icon}:",
+        t(f"viewer.{name}"),
+        icon=f":material/{icon}:",
         type="tertiary",
-        key=f"turn_{name}",
-        help=t(f"viewer.{name}"),
+        key=f"icon_turn_{name}",
         disabled=not possible,
         on_click=state.turn_to,
         args=(target,),
@@ -269,12 +269,12 @@ def page_tools(view: View) -> None:
     )
     st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
     turner("next", Place(shown + 1), possible=shown < view.page_count, icon="chevron_right")
-    zoom = zoomed()
+    turn = "zoom_in" if zoomed() < ZOOMS[-1] else "zoom_out"
     st.button(
-        f":material/{'zoom_in' if zoom < ZOOMS[-1] else 'zoom_out'}:",
+        t(f"viewer.{turn}"),
+        icon=f":material/{turn}:",
         type="tertiary",
-        key="zoom",
-        help=t("viewer.zoom_in" if zoom < ZOOMS[-1] else "viewer.zoom_out"),
+        key="icon_zoom",
         on_click=zoom_on,
     )
 

@@ -9,17 +9,19 @@ nothing, and lists what was looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from services.citations import check_support
 from services.embeddings import Embedder
-from services.evidence import Candidate, answerable, gather, score, signals
+from services.evidence import Candidate, confidence, gather, score, signals
 from services.models import Answer, Citation, Claim, Hit, LookedAt, SearchResult, Support
 from services.questions import Question, read_question
 from services.sentences import Sentence
 from services.words import language
 
 QUOTE_CHARS = 600
+CONTEXT_CHARS = 350
+"""A quote takes in the sentences before and after while it stays this short."""
 MAX_CITATIONS = 8
 MAX_SENTENCES = 5
 LOOKED_AT = 5
@@ -57,7 +59,9 @@ def extractive_answer(
     asked = read_question(question)
     candidates, terms = gather(asked, result.hits)
     ranked = score(asked, candidates, embedder)
-    if not ranked or not answerable(signals(asked, ranked, terms, result.hits)):
+    identity = embedder.identity if embedder else None
+    sure = confidence(signals(asked, ranked, terms, result.hits, identity)) if ranked else 0.0
+    if sure < 0.5:
         return _refusal(asked, result, ranked)
     picked = _pick(ranked, min(max_citations, MAX_CITATIONS))
     answer = _compose(picked, min(max_citations, MAX_CITATIONS))
@@ -114,12 +118,11 @@ def _alike(one: Candidate, other: Candidate) -> bool:
 
 @dataclass
 class _Quote:
-    """A stretch of one passage that is cited, with the sentences that stand in it."""
+    """A stretch of one passage that is cited."""
 
     hit: Hit
     start: int
     end: int
-    sentences: list[Candidate] = field(default_factory=list)
 
     def takes(self, hit: Hit, start: int, end: int) -> bool:
         """Whether the stretch can grow over ``start:end`` and stay one short quote."""
@@ -141,16 +144,30 @@ def _compose(picked: Sequence[Candidate], limit: int) -> Answer:
         picked, key=lambda c: (order[c.hit.source_id], c.hit.chunk.char_start, c.unit.start)
     )
     quotes: list[_Quote] = []
+    stood: list[tuple[Candidate, list[_Quote]]] = []
     for candidate in arranged:
-        _place(quotes, candidate)
-    quotes = quotes[:limit]
-    citations = [_citation(quote, number) for number, quote in enumerate(quotes, start=1)]
+        places = [_place(quotes, candidate, *_stretch(candidate))]
+        heads = candidate.heads
+        if heads and not places[0].start <= heads[0].start < places[0].end:
+            # a long table: its heads are a quote of their own
+            places.append(_place(quotes, candidate, heads[0].start, heads[-1].end))
+        stood.append((candidate, places))
+    numbers: dict[int, int] = {}
+    for _, places in stood:
+        for quote in places:
+            numbers.setdefault(id(quote), len(numbers) + 1)
+    used = {id(quote): quote for _, places in stood for quote in places}
+    citations = [_citation(used[key], n) for key, n in numbers.items() if n <= limit]
     claims: list[Claim] = []
-    for quote, citation in zip(quotes, citations, strict=True):
-        for candidate in quote.sentences:
+    for candidate, places in stood:
+        cited = list(dict.fromkeys(numbers[id(quote)] for quote in places))
+        if max(cited) <= limit:
             text = _reading(candidate)
-            support = check_support(text, [citation.quote])
-            claims.append(Claim(text=text, citations=[citation.number], support=support))
+            support = check_support(text, [citations[n - 1].quote for n in cited])
+            claims.append(Claim(text=text, citations=cited, support=support))
+    named = {number for claim in claims for number in claim.citations}
+    citations = [citation for citation in citations if citation.number in named]
+    for citation in citations:
         citation.support = _worst([c.support for c in claims if citation.number in c.citations])
     text = "\n\n".join(
         f"{claim.text} " + "".join(f"[{number}]" for number in claim.citations) for claim in claims
@@ -158,23 +175,33 @@ def _compose(picked: Sequence[Candidate], limit: int) -> Answer:
     return Answer(text=text, grounded=True, citations=citations, claims=claims)
 
 
-def _place(quotes: list[_Quote], candidate: Candidate) -> None:
-    """Put a sentence into the quote it touches, or open a new one."""
-    start, end = _stretch(candidate)
-    for quote in quotes:
-        if quote.takes(candidate.hit, start, end):
-            quote.start, quote.end = min(quote.start, start), max(quote.end, end)
-            quote.sentences.append(candidate)
-            return
-    quotes.append(_Quote(candidate.hit, start, end, [candidate]))
+def _place(quotes: list[_Quote], candidate: Candidate, start: int, end: int) -> _Quote:
+    """The quote that a stretch stands in or touches, grown over it; a new one otherwise."""
+    unit = candidate.unit
+    inner = (unit.start, unit.end) if start <= unit.start < end else (start, end)
+    for a, b in ((start, end), inner):
+        for quote in quotes:
+            if quote.takes(candidate.hit, a, b):
+                quote.start, quote.end = min(quote.start, a), max(quote.end, b)
+                return quote
+    quotes.append(_Quote(candidate.hit, start, end))
+    return quotes[-1]
 
 
 def _stretch(candidate: Candidate) -> tuple[int, int]:
-    """What is quoted for a sentence; for a table row from the head down, where that is short."""
-    unit = candidate.unit
-    start, end = unit.start, min(unit.end, unit.start + QUOTE_CHARS)
-    if candidate.heads and end - candidate.heads[0].start <= QUOTE_CHARS:
-        start = candidate.heads[0].start
+    """What is quoted for a sentence: with its neighbours while that is short, since "it" and "this"
+    point there; for a table row from the head down where that fits."""
+    unit, text = candidate.unit, candidate.hit.chunk.text
+    start, end = unit.start, unit.end
+    if unit.kind == "row":
+        if candidate.heads and end - candidate.heads[0].start <= QUOTE_CHARS:
+            start = candidate.heads[0].start
+        return start, end
+    for near in candidate.neighbours:
+        a, b = min(start, near.start), max(end, near.end)
+        gap = text[min(end, near.end) : max(start, near.start)]
+        if near.kind in ("sentence", "item") and b - a <= CONTEXT_CHARS and "\n\n" not in gap:
+            start, end = a, b
     return start, end
 
 
@@ -188,10 +215,10 @@ def _reading(candidate: Candidate) -> str:
 
 
 def _read_row(row: Sentence, heads: Sequence[Sentence]) -> str:
-    """``Total sales: 2019 $1,496.5; 2018 $1,202.9``."""
+    """``Total sales — 2019: $1,496.5; 2018: $1,202.9``."""
     columns: list[str] = []
-    for head in heads:
-        for at, cell in enumerate(_cells(head.text)):
+    for line in heads:
+        for at, cell in enumerate(_cells(line.text)):
             if at >= len(columns):
                 columns.append("")
             columns[at] = f"{columns[at]} {cell}".strip()

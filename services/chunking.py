@@ -97,10 +97,10 @@ def _short(part: str) -> str:
     return part if len(part) <= _PART_CHARS else part[: _PART_CHARS - 1].rstrip() + "…"
 
 
-def passage_text(title: str, chunk: Chunk) -> str:
-    """The text that is embedded for a chunk: its context header, then its own text."""
-    header = context_header(title, chunk.headings)
-    return f"{header}\n{chunk.text}" if header else chunk.text
+def passage_text(title: str, headings: Sequence[str], text: str) -> str:
+    """The text that is embedded for a passage: its context header, then what it says."""
+    header = context_header(title, headings)
+    return f"{header}\n{text}" if header else text
 
 
 def chunk_document(
@@ -313,7 +313,8 @@ class _Sizes:
 
     def count(self, drafts: list[_Draft]) -> list[int]:
         """Tokens of whole passages, as they will be embedded."""
-        return self._count_tokens([passage_text(self.title, draft.chunk(0)) for draft in drafts])
+        chunks = [draft.chunk(0) for draft in drafts]
+        return self._count_tokens([passage_text(self.title, c.headings, c.text) for c in chunks])
 
     def _cut(self, blocks: list[Block]) -> None:
         spans = self._measured([(block, a, b) for block in blocks for a, b in _cuts(block)])

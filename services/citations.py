@@ -70,7 +70,9 @@ def check_support(claim: str, quotes: list[str]) -> Support:
         return "supported"
     text = "\n\n".join(quotes)
     figures, found = read_figures(claim), read_figures(text)
-    absent = [q for q in figures.quantities if not _negligible(q.text) and not holds_number(q, found)]
+    absent = [
+        q for q in figures.quantities if not _negligible(q.text) and not holds_number(q, found)
+    ]
     undated = [date for date in figures.dates if not holds_date(date, found)]
     counted = [q for q in figures.quantities if not _negligible(q.text)]
     total, missing = len(counted) + len(figures.dates), len(absent) + len(undated)
@@ -115,7 +117,9 @@ _SAME = str.maketrans(
         "\u200b": None,
     }
 )
-_MARKERS = re.compile(r"\s*\[\d{1,3}(?:\s*,\s*\d{1,3})*\]|\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`")
+_MARKERS = re.compile(
+    r"\s*\[\d{1,3}(?:\s*,\s*\d{1,3})*\]|\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"
+)
 _BULLET = re.compile(r"^\s*(?:[-*+•>#]+|\d{1,2}[.)])\s+")
 
 
@@ -124,7 +128,9 @@ def _plain(claim: str) -> str:
 
 
 def _normal(text: str) -> str:
-    return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text).translate(_SAME)).casefold().strip()
+    return (
+        re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text).translate(_SAME)).casefold().strip()
+    )
 
 
 def _verbatim(claim: str, quote: str) -> bool:
@@ -155,9 +161,7 @@ class _Evidence:
         self.prefixes = {s[:5] for s in self.stems if len(s) >= 5}
         self.joined = " ".join(word.folded for word in self.words)
         self.initials = "".join(word.folded[:1] for word in self.words)
-        self.roots = {
-            root for w in self.words if w.text[:1].isupper() for root in _roots(w.folded)
-        }
+        self.roots = {root for w in self.words if w.text[:1].isupper() for root in _roots(w.folded)}
 
     def holds(self, word: Word, *, name: bool = False) -> bool:
         """Whether the word, a form of it or a compound with it occurs."""
@@ -188,8 +192,9 @@ def _roots(name: str) -> set[str]:
 
 def _inside(word: Word, figures: Figures) -> bool:
     """Whether a word belongs to a number, unit or date, which are compared as such."""
-    spans = (*figures.quantities, *figures.dates)
-    return any(span.start <= word.start < span.end for span in spans)
+    spans = [(q.start, q.end) for q in figures.quantities]
+    spans += [(date.start, date.end) for date in figures.dates]
+    return any(start <= word.start < end for start, end in spans)
 
 
 def _negligible(text: str) -> bool:

@@ -19,43 +19,52 @@ _NEGATIVE_SENSE = re.compile(
     r"in(?:capab|sufficien|effectiv|significan)|non|dis[a-z]{4}|free)"
 )
 _OPPOSITES = [
-    (frozenset(a.split()), frozenset(b.split()))
-    for a, b in (
-        ("rise rose risen rising rises increase increased increases increasing grow grew grown grows growing gain gained "
-         "climb climbed higher up steigen stieg gestiegen steigt zunahm zugenommen zunehmen wuchs gewachsen wachst "
-         "erhoht erhohte anstieg zunahme zuwachs hoher",
-         "fall fell fallen falling falls decrease decreased decreases decreasing decline declined drop dropped drops "
-         "shrink shrank lower down fiel gefallen fallt sinken sank gesunken sinkt abnahm abgenommen abnehmen "
-         "ruckgang abnahme verringert verringerte niedriger gesenkt senkte"),
-        ("before earlier vor vorher fruher", "after later nach nachher spater"),
-        ("above exceeds exceeded oberhalb uberschritt uberschreitet", "below beneath unterhalb unterschritt unterschreitet"),
-        ("highest largest biggest most greatest maximum hochste hochsten großte grossten grosste hochster meisten maximal",
-         "lowest smallest least fewest minimum niedrigste niedrigsten kleinste kleinsten wenigsten minimal geringste geringsten"),
-        ("more mehr", "less fewer weniger"),
-        ("first erste ersten erster erstes", "last letzte letzten letzter letztes"),
-        ("north northern norden nordlich", "south southern suden sudlich"),
-        ("east eastern osten ostlich", "west western westen westlich"),
-        ("always immer stets", "never nie niemals"),
-        ("profit profits gewinn gewinne uberschuss", "loss losses verlust verluste defizit"),
-        ("export exports exported ausfuhr", "import imports imported einfuhr"),
-        ("open opened offen geoffnet eroffnet", "closed shut geschlossen"),
-        ("favour favor favoured supported zugunsten dafur", "against opposed gegen dagegen"),
-        ("cheaper billiger", "dearer costlier teurer"),
-        ("summer sommer", "winter"),
-        ("accept accepted approved approve angenommen genehmigt", "reject rejected refused denied abgelehnt"),
-        ("with mit", "without ohne"),
-        ("all alle", "none no kein keine"),
-        ("male men mannlich manner", "female women weiblich frauen"),
-        ("improve improved improves better verbesserte verbessert besser", "worsen worsened worsens worse verschlechterte verschlechtert schlechter"),
-        ("start started begin began begun begann beginnt", "end ended finish finished endete endet"),
-        ("longer langer", "shorter kurzer"),
-        ("safe sicher", "unsafe dangerous unsicher gefahrlich"),
-        ("possible moglich", "impossible unmoglich"),
-        ("allowed permitted erlaubt zulassig", "forbidden prohibited banned verboten unzulassig"),
-        ("left links", "right rechts"),
-        ("buy bought purchased acquired kaufte gekauft erwarb", "sell sold verkaufte verkauft"),
+    (frozenset(one.split()), frozenset(other.split()))
+    for one, other in (
+        pair.split("|")
+        for pair in """
+        rise rose risen rising rises increase increased increases increasing grow grew grown grows
+        growing gain gained climb climbed higher up steigen stieg gestiegen steigt zunahm
+        zugenommen zunehmen wuchs gewachsen wachst erhoht erhohte anstieg zunahme zuwachs hoher |
+        fall fell fallen falling falls decrease decreased decreases decreasing decline declined
+        drop dropped drops shrink shrank lower down fiel gefallen fallt sinken sank gesunken sinkt
+        abnahm abgenommen abnehmen ruckgang abnahme verringert verringerte niedriger gesenkt
+        senkte;
+        before earlier vor vorher fruher | after later nach nachher spater;
+        above exceeds exceeded oberhalb uberschritt uberschreitet | below beneath unterhalb
+        unterschritt unterschreitet;
+        highest largest biggest most greatest maximum hochste hochsten großte grossten grosste
+        hochster meisten maximal | lowest smallest least fewest minimum niedrigste niedrigsten
+        kleinste kleinsten wenigsten minimal geringste geringsten;
+        more mehr | less fewer weniger;
+        first erste ersten erster erstes | last letzte letzten letzter letztes;
+        north northern norden nordlich | south southern suden sudlich;
+        east eastern osten ostlich | west western westen westlich;
+        always immer stets | never nie niemals;
+        profit profits gewinn gewinne uberschuss | loss losses verlust verluste defizit;
+        export exports exported ausfuhr | import imports imported einfuhr;
+        open opened offen geoffnet eroffnet | closed shut geschlossen;
+        favour favor favoured supported zugunsten dafur | against opposed gegen dagegen;
+        cheaper billiger | dearer costlier teurer;
+        summer sommer | winter;
+        accept accepted approved approve angenommen genehmigt | reject rejected refused denied
+        abgelehnt;
+        with mit | without ohne;
+        all alle | none no kein keine;
+        male men mannlich manner | female women weiblich frauen;
+        improve improved improves better verbesserte verbessert besser | worsen worsened worsens
+        worse verschlechterte verschlechtert schlechter;
+        start started begin began begun begann beginnt | end ended finish finished endete endet;
+        longer langer | shorter kurzer;
+        safe sicher | unsafe dangerous unsicher gefahrlich;
+        possible moglich | impossible unmoglich;
+        allowed permitted erlaubt zulassig | forbidden prohibited banned verboten unzulassig;
+        left links | right rechts;
+        buy bought purchased acquired kaufte gekauft erwarb | sell sold verkaufte verkauft
+        """.split(";")
     )
-]  # fmt: skip
+]
+"""Pairs of words with opposite sense, folded, English and German."""
 
 
 def _negations(text: str, tokens: Sequence[Word]) -> list[frozenset[str]]:

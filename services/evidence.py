@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from services.embeddings import Embedder
+from services.embeddings import Embedder, Identity
 from services.models import Hit
 from services.questions import Question, fits
 from services.ranking import scaled_cosine
@@ -54,6 +54,8 @@ class Candidate:
     stems: frozenset[str]
     heads: tuple[Sentence, ...] = ()
     """The head rows of the table a row belongs to."""
+    neighbours: tuple[Sentence, ...] = ()
+    """The units before and after, nearest first."""
     features: dict[str, float] = field(default_factory=dict)
     score: float = 0.0
 
@@ -113,7 +115,8 @@ def gather(question: Question, hits: Sequence[Hit]) -> tuple[list[Candidate], Te
             if table is None:
                 continue
             columns = content(" ".join(head.text for head in table)) if table else frozenset()
-            found.append(Candidate(hit, rank, unit, number, own | columns, table))
+            near = tuple(units[n] for n in (number - 1, number + 1) if 0 <= n < len(units))
+            found.append(Candidate(hit, rank, unit, number, own | columns, table, near))
             pools.append(own | columns)
             contexts.append(above)
             befores.append(before)
@@ -140,9 +143,7 @@ def _heads_something(units: Sequence[Sentence], number: int) -> bool:
     return any(unit.kind != "heading" for unit in units[number + 1 :])
 
 
-def _table_heads(
-    units: Sequence[Sentence], text: str
-) -> dict[int, tuple[Sentence, ...] | None]:
+def _table_heads(units: Sequence[Sentence], text: str) -> dict[int, tuple[Sentence, ...] | None]:
     """For each table row its head rows; a head row itself maps to None.
 
     Of rows that follow each other the first is a head, and up to two more while they hold no
@@ -169,7 +170,14 @@ def _table_heads(
             while last < min(at + 3, end - 1) and _is_head(units[last].text):
                 last += 1
             for number in range(at, end):
-                found[number] = None if number < last else tuple(units[at:last])
+                same_line = (
+                    number > at and "\n" not in text[units[number - 1].end : units[number].start]
+                )
+                if same_line:
+                    # the rest of a row too long for one unit: its cells have lost their columns
+                    found[number] = None if found[number - 1] is None else ()
+                else:
+                    found[number] = None if number < last else tuple(units[at:last])
         at = end
     return found
 
@@ -218,22 +226,34 @@ def _weigh(features: dict[str, float]) -> float:
 def _cosines(question: str, chosen: Sequence[Candidate], embedder: Embedder) -> list[float]:
     """Cosines of the candidates to the question."""
     passages = embedder.embed_passages([candidate.unit.text for candidate in chosen])
-    return [
-        scaled_cosine(float(x), embedder.identity) for x in passages @ embedder.embed_query(question)
-    ]
+    cosines = passages @ embedder.embed_query(question)
+    return [scaled_cosine(float(cosine), embedder.identity) for cosine in cosines]
 
 
 # --- how sure -------------------------------------------------------------------------------
+
+
+MEANING = (6.0, 5.0, 2.0, 1.0)
+"""Weights of the best passage's cosine, the best sentence's, overlap and names. Cosines are scaled
+to the embedder's span (``ranking.scaled_cosine``)."""
+COMPARED, ACROSS = -6.35, -4.6
+"""Constants where question and passages share a language, and where they do not. With e5 the
+borderline answer has a passage at .83 and a sentence at .83, half of the words and all names."""
+WORDS, WORDS_ONLY = (4.0, 1.5, 5.0), -4.05
+"""Weights of overlap, names and focus, and the constant, where no vectors know meaning."""
+EXACT = 1.5
 
 
 @dataclass(frozen=True)
 class Signals:
     """What tells an answerable question from one the sources do not hold, each 0..1.
 
-    ``cosine`` is the best passage's, ``sentence`` the best sentence's (None without an embedder);
-    ``overlap`` the share of the question's words in the best passage and its headings, ``names``
-    the share of its names, numbers and codes there (1 when it has none); ``exact`` says that the
-    search found an identifier or phrase of the question verbatim.
+    ``cosine`` is the best passage's and ``sentence`` the best sentence's, both scaled; None
+    without an embedder that knows meaning. ``overlap`` is the share of the question's words in the
+    best passage and its headings, ``names`` the share of its names, numbers and codes there (1 when
+    it has none), ``focus`` the share of its words in one sentence and the one before. ``exact``
+    says that the search found an identifier or phrase of the question verbatim; ``comparable``
+    that question and passages share a language, so that overlap means something.
     """
 
     cosine: float | None
@@ -241,58 +261,60 @@ class Signals:
     overlap: float
     names: float
     focus: float
-    fit: float
-    missing: float
     exact: bool
     comparable: bool
-    """Question and passages share a language, so that overlap means something."""
 
 
 def signals(
-    question: Question, candidates: Sequence[Candidate], terms: Terms, hits: Sequence[Hit]
+    question: Question,
+    candidates: Sequence[Candidate],
+    terms: Terms,
+    hits: Sequence[Hit],
+    identity: Identity | None,
 ) -> Signals:
-    """The signals of a ranked list of candidates."""
-    cosines = [hit.cosine for hit in hits if hit.cosine is not None]
-    sentences = [c.features["cosine"] for c in candidates] if cosines else []
+    """The signals of ranked candidates; ``identity`` is the embedder's that gave the cosines."""
+    knows_meaning = identity is not None and identity.provider != "hash"
+    cosine = sentence = None
+    if identity is not None and knows_meaning:
+        cosines = [hit.cosine for hit in hits if hit.cosine is not None]
+        cosine = max((scaled_cosine(c, identity) for c in cosines), default=None)
+        sentence = max((c.features["cosine"] for c in candidates), default=None)
     overlap = names = 0.0
-    missing = 1.0
     for hit in hits[:5]:
         held = content(" ".join((hit.source_name, *hit.chunk.headings, hit.chunk.text)))
         overlap = max(overlap, terms.share(held))
-        lost = [w for term, w in terms.weights.items() if not _has(held, term)]
-        missing = min(missing, max(lost, default=0.0) / (max(terms.weights.values(), default=1.0)))
         if question.names:
             found = sum(_has(held, name) for name in question.names)
             names = max(names, found / len(question.names))
-    text = " ".join(hit.chunk.text for hit in hits[:3])
+    focus = (c.features["overlap"] + c.features["before"] for c in candidates[:3])
+    text = candidates[0].hit.chunk.text if candidates else ""
     spoken, written = question.language, language(text)
     same_script = question.script is None or question.script == script(text)
     return Signals(
-        max(cosines, default=None),
-        max(sentences, default=None),
+        cosine,
+        sentence,
         overlap,
         names if question.names else 1.0,
-        max((c.features["overlap"] + c.features["before"] for c in candidates[:3]), default=0.0),
-        max((c.features["fit"] for c in candidates[:3]), default=0.0)
-        if question.wanted in ("amount", "time", "person", "place")
-        else 1.0,
-        missing,
+        max(focus, default=0.0),
         any(hit.exact for hit in hits[:3]),
         same_script and not (spoken and written and spoken != written),
     )
 
 
-def answerable(found: Signals) -> bool:
-    """Whether the sources hold an answer, by the documented formula."""
-    return confidence(found) >= 0.5
-
-
 def confidence(found: Signals) -> float:
-    """0..1, a logistic over the signals."""
+    """How sure it is that the sources hold an answer, 0..1; a logistic over the signals.
+
+    ``MEANING`` with a constant for one language or two, or ``WORDS`` without such vectors.
+    """
     if found.cosine is None or found.sentence is None:
-        z = 8 * (found.overlap - 0.5) + 2 * (found.names - 0.5)
+        z = WORDS_ONLY + _dot(WORDS, (found.overlap, found.names, found.focus))
     else:
-        z = 40 * (found.cosine - 0.83) + 12 * (found.sentence - 0.43)
-        if found.comparable:
-            z += 4 * (found.overlap - 0.4) + (found.names - 0.5)
+        values = (found.cosine, found.sentence, found.overlap, found.names)
+        z = (COMPARED if found.comparable else ACROSS) + _dot(MEANING, values)
+    # an identifier or phrase of the question that was found verbatim is worth much
+    z += EXACT * found.exact
     return 1 / (1 + math.exp(-z))
+
+
+def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(weights, values, strict=True))

@@ -130,11 +130,12 @@ def _record(
                 results.append(replace(item, source_id=source.id))
         return fresh[::-1] + rows if fresh or queued else None
 
-    workspace.sources_file.update(change)
-    for job in queued:
-        if password is not None:
-            _passwords[job.id] = password
-        jobs.put(workspace, job)
+    with jobs.queueing(workspace):
+        workspace.sources_file.update(change)
+        for job in queued:
+            if password is not None:
+                _passwords[job.id] = password
+            jobs.put(workspace, job, durable=bool(job.fields))
     return results
 
 
@@ -290,16 +291,19 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     if wanted is not None and not chosen:
         raise NotFoundError("There is no such source.", code="no_such_source")
     target = target_table(workspace) if wanted is None else ""
-    busy = {job.source_id: job for job in jobs.all_jobs(workspace)}
-    for source in chosen:
-        moving = bool(target) and source.answerable and source.table != target
-        if source.id in busy and not moving:
-            continue
-        if source.id in busy:
-            jobs.remove(workspace, busy[source.id].id)
-        if not source.answerable:
-            update_sources({source.id: {"status": "queued", "error": None}}, workspace)
-        jobs.put(workspace, Job(source_id=source.id, table=target if moving else "", moving=moving))
+    unread = {s.id: {"status": "queued", "error": None} for s in chosen if not s.answerable}
+    with jobs.queueing(workspace):
+        busy = {job.source_id: job for job in jobs.all_jobs(workspace)}
+        if unread:
+            update_sources(unread, workspace)
+        for source in chosen:
+            moving = bool(target) and source.answerable and source.table != target
+            if source.id in busy and not moving:
+                continue
+            if source.id in busy:
+                jobs.remove(workspace, busy[source.id].id)
+            job = Job(source_id=source.id, table=target if moving else "", moving=moving)
+            jobs.put(workspace, job)
     return [source.id for source in chosen]
 
 
@@ -313,15 +317,16 @@ def retry_source(workspace: Workspace, source_id: str, password: str | None = No
     fields: dict[str, Any] = {"error": None}
     if not source.answerable:
         fields["status"] = "queued"
-    update_sources({source_id: fields}, workspace)
-    if any(job.source_id == source_id for job in jobs.all_jobs(workspace)):
-        return
     job = Job(source_id=source_id)
     if source.status == "text_ready" and source.revision:
         job.revision = source.revision
-    if password is not None:
-        _passwords[job.id] = password
-    jobs.put(workspace, job)
+    with jobs.queueing(workspace):
+        update_sources({source_id: fields}, workspace)
+        if any(queued.source_id == source_id for queued in jobs.all_jobs(workspace)):
+            return
+        if password is not None:
+            _passwords[job.id] = password
+        jobs.put(workspace, job)
 
 
 def take_password(job_id: str) -> str | None:
@@ -357,16 +362,35 @@ def end_cancelled(workspace: Workspace, job: Job) -> None:
 
 def resume_missing_jobs(workspace: Workspace) -> None:
     """Give every unfinished source without a job a new one: its process died in between."""
-    with_job = {job.source_id for job in jobs.all_jobs(workspace)}
-    for source in load_sources(workspace):
-        unfinished = source.status in ("queued", "reading") or (
-            source.status == "text_ready" and source.error is None
-        )
-        if unfinished and source.id not in with_job and source.sha256:
+    if not _without_job(workspace):
+        return
+    with jobs.queueing(workspace):  # nobody is between a record and its job now
+        for source in _without_job(workspace):
             job = Job(source_id=source.id)
             if source.revision:
                 job.revision = source.revision
             jobs.put(workspace, job)
+
+
+def _without_job(workspace: Workspace) -> list[Source]:
+    """Unfinished sources that no job names. The jobs are read last: a job goes after its commit."""
+    sources = load_sources(workspace)
+    with_job = {job.source_id for job in jobs.all_jobs(workspace)}
+    unfinished = [
+        source
+        for source in sources
+        if source.sha256
+        and source.id not in with_job
+        and (source.status in ("queued", "reading") or _lacks_vectors(source))
+    ]
+    if not unfinished:
+        return []
+    now = {source.id: source for source in load_sources(workspace)}
+    return [s for s in unfinished if s.id in now and now[s.id].status == s.status]
+
+
+def _lacks_vectors(source: Source) -> bool:
+    return source.status == "text_ready" and source.error is None
 
 
 # --- names of the reference system ----------------------------------------------------------------

@@ -12,6 +12,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -95,6 +96,14 @@ def _read(path: Path) -> Job | None:
     with _guard:
         _seen[path] = (stamp, job)
     return job.model_copy()
+
+
+@contextlib.contextmanager
+def queueing(workspace: Workspace) -> Iterator[None]:
+    """Held from committing a record to writing its job, so that whoever looks for unfinished
+    sources without a job finds only those whose process died in between."""
+    with workspace.lock("queueing"):
+        yield
 
 
 def take(workspace: Workspace, job: Job) -> FileLock | None:

@@ -6,18 +6,10 @@ is about (the largest single gain in retrieval that was measured, docs/benchmark
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from services.chunking import context_header
 from services.models import Chunk, Document, Job, Source
-
-
-def embedded_text(title: str, headings: Sequence[str], text: str) -> str:
-    """What is embedded for a passage: where it stands, then what it says."""
-    header = context_header(title, list(headings))
-    return f"{header}\n{text}" if header else text
 
 
 def readable_title(name: str) -> str:

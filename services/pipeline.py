@@ -27,7 +27,7 @@ from typing import Any, Literal
 from filelock import FileLock
 
 from services import embeddings, ingestion, jobs, sweep, trash
-from services.chunking import chunk_document
+from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
 from services.errors import (
     CancelledError,
@@ -38,7 +38,7 @@ from services.errors import (
 from services.jsonfile import dump, fsync_folder, replace_file
 from services.lance import VectorTable
 from services.models import Job, Source
-from services.passages import embedded_text, readable_title, record_fields, row
+from services.passages import readable_title, record_fields, row
 from services.reading import Reader
 from services.settings import embedder_name
 from services.storage import get_source, load_sources, update_sources
@@ -53,6 +53,7 @@ SLICE = 16
 FLUSH = 256
 """Vectors gathered before they are written, unless a source is finished earlier."""
 SWEEP_SECONDS = 600.0
+FIRST_SWEEP_SECONDS = 30.0
 END = frozenset({"ready", "failed", "needs_password", "cancelled"})
 
 
@@ -123,6 +124,8 @@ class Pipeline:
             self._wake.notify_all()
         for thread in self._threads:
             thread.join(timeout=30)
+        for task in (*self._to_index, *self._to_embed):
+            jobs.release(task.workspace, task.lock, ended=False)
 
     def wait(
         self,
@@ -156,7 +159,7 @@ class Pipeline:
 
     def _care(self) -> None:
         self._guarded(self._prepare_embedder)
-        last_sweep, last_scan = 0.0, 0.0
+        last_sweep, last_scan = time.monotonic() - SWEEP_SECONDS + FIRST_SWEEP_SECONDS, 0.0
         stamps: dict[Path, int] = {}
         while not self._stopping:
             now = time.monotonic()
@@ -294,7 +297,7 @@ class Pipeline:
         task.fields = job.fields | record_fields(document, job, task.table_name, len(chunks))
         task.total = len(chunks)
         for new in task.rows:
-            text = embedded_text(new["title"], new["headings"], new["text"])
+            text = passage_text(new["title"], new["headings"], new["text"])
             task.pending.append((new["chunk_id"], text))
         with self._wake:
             self._to_index.append(task)
@@ -350,7 +353,7 @@ class Pipeline:
         todo = task.table.pending(task.job.revision)
         task.total = task.source.chunks
         task.made = task.total - len(todo)
-        task.pending.extend((key, embedded_text(t, h, text)) for key, t, h, text in todo)
+        task.pending.extend((key, passage_text(t, h, text)) for key, t, h, text in todo)
         with self._wake:
             self._to_embed.append(task)
             self._wake.notify_all()

@@ -1,9 +1,9 @@
 """Numbers, units, money, percent and dates in English and German text, made comparable.
 
 ``13.5 %`` equals ``13,5 Prozent``, ``1,234.5`` equals ``1.234,5``, ``2 Mio.`` equals
-``2,000,000``, ``412 m`` equals ``0.412 km`` and ``3 March 2024`` equals ``03.03.2024``. Where a form can be read two
-ways (``1.234``, ``03/04/2024``) both readings are kept and one of them has to agree. Digits
-inside a code such as ``ZX-4417-B`` are no numbers: codes are compared as names.
+``2,000,000``, ``412 m`` equals ``0.412 km`` and ``3 March 2024`` equals ``03.03.2024``. Where a
+form can be read two ways (``1.234``, ``03/04/2024``) both readings are kept and one of them has to
+agree. Digits inside a code such as ``ZX-4417-B`` are no numbers: codes are compared as names.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ _MONTHS = {
 }  # fmt: skip
 
 _SCALES: dict[str, tuple[float, ...]] = {
-    "hundred": (1e2,), "hundert": (1e2,), "thousand": (1e3,), "thousands": (1e3,), "tausend": (1e3,),
+    "hundred": (1e2,), "hundert": (1e2,), "thousand": (1e3,), "thousands": (1e3,),
+    "tausend": (1e3,),
     "tsd": (1e3,), "k": (1e3,), "million": (1e6,), "millions": (1e6,), "millionen": (1e6,),
     "mio": (1e6,), "mn": (1e6,), "mln": (1e6,), "billion": (1e9, 1e12), "billions": (1e9,),
     "bn": (1e9,), "milliarde": (1e9,), "milliarden": (1e9,), "mrd": (1e9,), "billionen": (1e12,),
@@ -100,8 +101,8 @@ for _dimension, _spelled in {
     "mass": "t=1000 kg=1 g=.001 mg=1e-6 µg=1e-9 ng=1e-12 tonne=1000 tonnes=1000 tonnen=1000 "
     "kilogram=1 kilograms=1 kilogramm=1 gram=.001 grams=.001 gramm=.001 lb=.4536 lbs=.4536",
     "time": "s=1 sec=1 seconds=1 second=1 sekunden=1 sekunde=1 ms=.001 min=60 minute=60 minutes=60 "
-    "minuten=60 h=3600 hour=3600 hours=3600 stunde=3600 stunden=3600 day=86400 days=86400 tag=86400 "
-    "tage=86400 tagen=86400 week=604800 weeks=604800 woche=604800 wochen=604800",
+    "minuten=60 h=3600 hour=3600 hours=3600 stunde=3600 stunden=3600 day=86400 days=86400 "
+    "tag=86400 tage=86400 tagen=86400 week=604800 weeks=604800 woche=604800 wochen=604800",
     "months": "month=1 months=1 monat=1 monate=1 monaten=1 year=12 years=12 jahr=12 jahre=12 "
     "jahren=12 yr=12 yrs=12 decade=120 decades=120 jahrzehnt=120 jahrzehnte=120 jahrzehnten=120 "
     "century=1200 centuries=1200",
@@ -165,7 +166,9 @@ _LOOSE = {
         "fast knapp zirka ~ ≈ annähernd close".split(),
         "about",
     ),
-    **dict.fromkeys("over above exceeding exceeded über mehr more least mindestens gut".split(), "over"),
+    **dict.fromkeys(
+        "over above exceeding exceeded über mehr more least mindestens gut".split(), "over"
+    ),
     **dict.fromkeys("under below unter less fewer weniger höchstens most".split(), "under"),
 }
 
@@ -185,7 +188,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MONTH = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
 _DATES = [
     re.compile(r"(?<!\d)(?P<y>[12]\d{3})-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2}))?(?![\d-])"),
-    re.compile(r"(?<![\d.,])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>[12]\d{3}|\d{2}(?!\d))?(?!\d)"),
+    re.compile(
+        r"(?<![\d.,])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>[12]\d{3}|\d{2}(?!\d))?(?!\d)"
+    ),
     re.compile(r"(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>[12]\d{3}|\d{2})(?![\d/])"),
     re.compile(
         rf"(?<!\w)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<name>{_MONTH})\b\.?"
@@ -256,7 +261,9 @@ def _date_readings(
         year += 2000 if year < 50 else 1900
     if parts.get("a"):
         options = [(number("a"), number("b")), (number("b"), number("a"))]
-        return tuple((year, m, d) for m, d in dict.fromkeys(options) if m and d and m <= 12 and d <= 31)
+        return tuple(
+            (year, m, d) for m, d in dict.fromkeys(options) if m and d and m <= 12 and d <= 31
+        )
     name = parts.get("name")
     month = _MONTHS[name.lower()] if name else number("m")
     day = number("d")

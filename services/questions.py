@@ -22,7 +22,7 @@ _WANTED: list[tuple[Wanted, str]] = [
     (
         "time",
         r"\b(?:when|since when|until when|(?:what|which) (?:year|date|day|month|century|decade)|"
-        r"wann|seit wann|bis wann|(?:welche[mns]?|in welchem) (?:jahr|datum|tag|monat|jahrhundert))\b",
+        r"wann|seit wann|bis wann|welche[mns]? (?:jahr|datum|tag|monat|jahrhundert))\b",
     ),
     ("person", r"\b(?:who|whom|whose|wer|wem|wen|wessen)\b"),
     (
@@ -43,15 +43,19 @@ _WANTED: list[tuple[Wanted, str]] = [
 ]
 _WANTED_PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _WANTED]
 
-_YEAR = re.compile(r"\b(?:1[0-9]|20)\d{2}(?:s|er)?\b|\b\d{1,2}(?:st|nd|rd|th|\.) (?:century|Jahrhundert)")
+_YEAR = re.compile(
+    r"\b(?:1[0-9]|20)\d{2}(?:s|er)?\b|\b\d{1,2}(?:st|nd|rd|th|\.) (?:century|Jahrhundert)"
+)
 _REASON = re.compile(
     r"\b(?:because|due to|since|as a result|therefore|caused?|so that|in order to|owing to|reason|"
     r"weil|wegen|aufgrund|da|deshalb|daher|damit|durch|grund|um\b.*\bzu)\b",
     re.IGNORECASE,
 )
 _DEFINITION = re.compile(
-    r"\b(?:is|are|was|were) (?:an?|the|any|one)\b|\b(?:refers? to|means|defined as|known as|called)\b|"
-    r"\b(?:ist|sind|war|waren) (?:ein|eine|einer|der|die|das)\b|\b(?:bezeichnet|bedeutet|heißt|nennt)\b",
+    r"\b(?:is|are|was|were) (?:an?|the|any|one)\b|"
+    r"\b(?:refers? to|means|defined as|known as|called)\b|"
+    r"\b(?:ist|sind|war|waren) (?:ein|eine|einer|der|die|das)\b|"
+    r"\b(?:bezeichnet|bedeutet|heißt|nennt)\b",
     re.IGNORECASE,
 )
 _NUMBER_NEARBY = re.compile(r"\d")
@@ -73,9 +77,7 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Take a question apart; it may be any text, also a few words."""
-    wanted: Wanted = next(
-        (kind for kind, pattern in _WANTED_PATTERNS if pattern.search(text)), ""
-    )
+    wanted: Wanted = next((kind for kind, pattern in _WANTED_PATTERNS if pattern.search(text)), "")
     tokens = words(text)
     spoken = language(text)
     terms: dict[str, float] = {}
@@ -125,7 +127,9 @@ def _new_number(question: Question, text: str) -> bool:
     for word in words(text):
         digits = _NUMBER_NEARBY.search(word.text) is not None
         spelled = number_word(word.text.lower())
-        if (digits or (spelled is not None and spelled != 1)) and word.folded not in question.folded:
+        if (
+            digits or (spelled is not None and spelled != 1)
+        ) and word.folded not in question.folded:
             return True
     return False
 

@@ -67,6 +67,16 @@ def _kept(workspace: Workspace) -> tuple[set[str], set[str]]:
     return revisions, originals
 
 
+def _source_ids(workspace: Workspace) -> set[str]:
+    """Sources that a record, a deletion or a job still names."""
+    ids = {source.id for source in load_sources(workspace)}
+    ids |= {job.source_id for job in jobs.all_jobs(workspace)}
+    for entry in trash.entries(workspace):
+        if entry["kind"] == "sources":
+            ids |= {row["id"] for row in entry["content"]}
+    return ids
+
+
 def _leftover(workspace: Workspace, revision: str) -> bool:
     """True when nobody works on a revision and no record names it, looked at under its lock."""
     with workspace.lock(revision, wait=False) as free:
@@ -105,6 +115,7 @@ def _sweep_rows(workspace: Workspace) -> int:
 def _sweep_documents(workspace: Workspace) -> int:
     taken = 0
     kept, _ = _kept(workspace)
+    known = _source_ids(workspace)
     for folder in [path for path in workspace.documents.iterdir() if path.is_dir()]:
         files = [path for path in folder.iterdir() if path.name != Workspace.RECORD_COPY]
         for path in files:
@@ -112,7 +123,8 @@ def _sweep_documents(workspace: Workspace) -> int:
             if revision not in kept and _leftover(workspace, revision):
                 trash.set_aside(workspace, path)
                 taken += 1
-        if all(path.name == Workspace.RECORD_COPY for path in folder.iterdir()):
+        rest = [path.name for path in folder.iterdir()]
+        if folder.name not in known and rest in ([], [Workspace.RECORD_COPY]):
             shutil.rmtree(folder, ignore_errors=True)
     return taken
 

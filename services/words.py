@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _EN = (
-    "a about above after again all also am an and any are as at be because been before being below "
-    "between both but by can could did do does doing down during each few for from further had has "
-    "have having he her here hers him his how i if in into is it its itself just me more most my "
-    "of off on once only or other our out over own same she should so some such than that the their "
-    "them then there these they this those through to too under until up upon us very was we were "
-    "what when where which while who whom whose why will with within would you your yes please tell "
-    "give show list many much one ones s t d ll re ve m"
+    "a about above after again all also am an and any are as at be because been before being "
+    "below between both but by can could did do does doing down during each few for from "
+    "further had has have having he her here hers him his how i if in into is it its itself "
+    "just me more most my of off on once only or other our out over own same she should so some "
+    "such than that the their them then there these they this those through to too under until "
+    "up upon us very was we were what when where which while who whom whose why will with "
+    "within would you your yes please tell give show list many much one ones s t d ll re ve m"
 )
 _DE = (
-    "ab aber als am an auch auf aus bei beim bin bis bitte da dabei damit dann das dass dein dem den "
-    "denn der deren des dessen dich die dies diese diesem diesen dieser dieses dir doch dort du durch "
-    "ein eine einem einen einer eines er es etwa euch euer für gab gegen gibt habe haben hat hatte "
-    "hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im in ins ist ja jede jeden "
-    "jeder jedes jene kann können man mehr mein mich mir mit nach noch nun nur ob oder schon sehr sei "
-    "sein seine seinem seinen seiner seines seit sich sie sind so sowie über um und uns unter viel "
-    "viele vom von vor war waren was wegen weil welche welchem welchen welcher welches wem wen wenn "
-    "wer werde werden wessen wie wieder will wir wird wo wofür wodurch woher wohin womit worden wurde "
-    "wurden zu zum zur zwischen"
+    "ab aber als am an auch auf aus bei beim bin bis bitte da dabei damit dann das dass dein "
+    "dem den denn der deren des dessen dich die dies diese diesem diesen dieser dieses dir doch "
+    "dort du durch ein eine einem einen einer eines er es etwa euch euer für gab gegen gibt "
+    "habe haben hat hatte hatten hier hin ich ihm ihn ihnen ihr ihre ihrem ihren ihrer ihres im "
+    "in ins ist ja jede jeden jeder jedes jene kann können man mehr mein mich mir mit nach noch "
+    "nun nur ob oder schon sehr sei sein seine seinem seinen seiner seines seit sich sie sind "
+    "so sowie über um und uns unter viel viele vom von vor war waren was wegen weil welche "
+    "welchem welchen welcher welches wem wen wenn wer werde werden wessen wie wieder will wir "
+    "wird wo wofür wodurch woher wohin womit worden wurde wurden zu zum zur zwischen"
 )
 _NEGATIONS = (
     "not no never none neither nor nothing nobody cannot without "

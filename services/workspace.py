@@ -104,6 +104,7 @@ class Workspace:
         and ``wait`` is False."""
         handle = self.lock_handle(name)
         try:
+            self.locks.mkdir(parents=True, exist_ok=True)
             handle.acquire(timeout=-1 if wait else 0)
         except Timeout:
             yield False

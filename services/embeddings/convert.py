@@ -7,7 +7,7 @@ renamed into it, under a lock between processes: there is a whole folder or none
 Choices, all measured (``python -m benchmarks.embedding``):
 
 - The word table, two thirds of the model, stays at 4 bits and is spelled out after the look-up.
-- The matrices go from 4 to 8 bits, one scale a column, and activations are quantised as they
+- The matrices go from 4 to 8 bits, one scale an output, and activations are quantised as they
   come. The quantised graph is written directly: the general quantiser takes longer, needs the
   float model on disk and warns about a graph that it cannot improve.
 - Query, key and value are one matrix, so their input is quantised once.
@@ -192,13 +192,18 @@ def sentencepiece_model(weights: Weights) -> bytes:
     return serialized
 
 
-def onnx_model(weights: Weights, progress: Callable[[float], None] = lambda done: None) -> bytes:
-    """The model as a serialised ONNX graph.
+def onnx_model(
+    weights: Weights,
+    progress: Callable[[float], None] = lambda done: None,
+    *,
+    quantised: bool = True,
+) -> bytes:
+    """The model as a serialised ONNX graph; not ``quantised``, what the error is measured against.
 
     Inputs ``input_ids`` and ``attention_mask``, int64 of shape (texts, tokens); output
     ``embedding``, float32 of shape (texts, 384), rows of length 1.
     """
-    graph = _Graph()
+    graph = _Graph(quantised)
     state = _embed_tokens(graph, weights)
     graph.node("Cast", ["attention_mask"], "mask", to=graph.types.INT32)
     for layer in range(weights.layers):
@@ -339,9 +344,10 @@ def _loud_path(
 class _Graph:
     """Collects nodes and weights of an ONNX graph; names are the edges."""
 
-    def __init__(self) -> None:
+    def __init__(self, quantised: bool) -> None:
         import onnx
 
+        self._quantised = quantised
         self.types = onnx.TensorProto
         self._nodes: list[Any] = []
         self._weights: dict[str, Any] = {}
@@ -372,9 +378,13 @@ class _Graph:
     def linear(
         self, name: str, source: str, matrix: NDArray[np.float32], bias: NDArray[np.float32]
     ) -> str:
-        """``source`` times the matrix (out, in) plus bias, in int8 with one scale a column."""
+        """``source`` times the matrix (out, in) plus bias; in int8, one scale an output."""
         import numpy as np
 
+        if not self._quantised:
+            self.node("MatMul", [source, self.weight(f"{name}.w", matrix.T)], f"{name}.product")
+            self.weight(f"{name}.b", bias)
+            return self.node("Add", [f"{name}.product", f"{name}.b"], f"{name}.out")
         scale = np.abs(matrix).max(axis=1) / 127
         scale[scale == 0] = 1
         return self.node(

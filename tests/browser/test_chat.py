@@ -2,84 +2,66 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import os
 import re
-import socket
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from services import chat, ingestion
+from services import chat, ingestion, notebooks
 from services.models import Answer, Citation, Claim, LookedAt, Message
-from services.pipeline import Pipeline
-from services.storage import history_file
+from services.storage import history_file, load_chat_history
 from services.workspace import Workspace, open_workspace
+from tests.browser import conftest
+from tests.browser.conftest import App
 
 pytestmark = pytest.mark.browser
 
-PROJECT = Path(__file__).parents[2]
 TEXT = "# Results\n\nThe operating margin fell to 12.6 % in 2025.\n\nOrders rose by 4 %.\n"
-PATIENCE = 90_000
+PATIENCE = 60_000
+
+
+@pytest.fixture(scope="module")
+def slow_server(
+    tmp_path_factory: pytest.TempPathFactory, _nothing_from_outside: Path, browser: Browser
+) -> Iterator[tuple[str, Path]]:
+    """The screen with answers that come word by word; one process for this module."""
+    folder = tmp_path_factory.mktemp("slow")
+    path = [str(Path(__file__).with_name("slow")), str(conftest.PROJECT), os.environ["PYTHONPATH"]]
+    process, url = conftest.start(
+        folder / "data", folder / "log.txt", PYTHONPATH=os.pathsep.join(path)
+    )
+    with browser.new_page() as page:  # the first tab starts the worker that reads sources
+        conftest.show(page, url)
+    yield url, folder / "data"
+    process.terminate()
+    process.wait(timeout=20)
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A notebook with one text that is ready to be asked about."""
-    monkeypatch.setenv("HALO_DATA_DIR", str(tmp_path / "data"))
-    workspace = open_workspace()
-    ingestion.add_text(workspace, "Results 2025", TEXT)
-    worker = Pipeline().start()
-    try:
-        deadline = time.monotonic() + 60
-        while not all(v.status == "ready" for v in ingestion.list_sources(workspace)):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    finally:
-        worker.stop()
-    return workspace
+def slow(slow_server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> App:
+    """That screen with a notebook of its own, in which one text is ready to be asked about."""
+    url, data = slow_server
+    monkeypatch.setenv("HALO_DATA_DIR", str(data))
+    book = notebooks.create_notebook(f"Test {time.monotonic_ns()}")
+    app = App(url, data, open_workspace(book.id))
+    app.ready([app.add_text("Results 2025", TEXT)])
+    return app
 
 
 @pytest.fixture
-def slow(workspace: Workspace) -> Iterator[str]:
-    """The address of a screen over ``workspace`` whose answers come word by word."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    env = os.environ | {"HALO_DATA_DIR": str(workspace.home), "HALO_MODEL": "none"}
-    env["PYTHONPATH"] = os.pathsep.join([str(PROJECT), env.get("PYTHONPATH", "")])
-    command = [sys.executable, str(Path(__file__).with_name("slowly.py")), str(port)]
-    process = subprocess.Popen(command, cwd=PROJECT, env=env)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 60
-        while not _healthy(url):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.2)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _healthy(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as reply:
-            return bool(reply.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
+def workspace(slow: App) -> Workspace:
+    return slow.workspace
 
 
 @pytest.fixture
-def screen(page: Page) -> Page:
+def screen(tab: Callable[..., Page]) -> Page:
+    page = tab()
     page.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
     return page
@@ -90,8 +72,8 @@ def settled(page: Page) -> None:
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
-def opened(page: Page, url: str) -> Page:
-    page.goto(url)
+def opened(page: Page, app: App) -> Page:
+    page.goto(app.address)
     page.locator(".st-key-ask textarea").wait_for()
     settled(page)
     return page
@@ -153,11 +135,11 @@ def exchange(workspace: Workspace, question: str, **answered: Any) -> list[Messa
     return [asked, reply]
 
 
-# -- the ten things that make a chat feel bad: the first seven --------------------------------------
+# -- the ten things that make a chat feel bad: the first seven ------------------------------------
 
 
 def test_a_press_elsewhere_does_not_lose_the_answer(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 10 times")
@@ -170,16 +152,14 @@ def test_a_press_elsewhere_does_not_lose_the_answer(
     assert stored(workspace)[-1].content.count("[1]") == 10
 
 
-def test_a_reload_and_a_second_tab_see_the_same_answer(
-    slow: str, screen: Page, context: BrowserContext
-) -> None:
+def test_a_reload_and_a_second_tab_see_the_same_answer(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 25 times")
     expect(answer(page)).to_contain_text("Point 2:")
     page.reload()
     expect(answer(page)).to_contain_text("Point 4:")
-    second = context.new_page()
-    second.goto(slow)
+    second = page.context.new_page()
+    second.goto(slow.address)
     expect(answer(second)).to_contain_text("Point 6:")
     for tab in (page, second):
         expect(answer(tab)).to_contain_text("Point 25:")
@@ -187,7 +167,7 @@ def test_a_reload_and_a_second_tab_see_the_same_answer(
         expect(answer(tab).locator("a[href^='#cite-']")).to_have_count(25)
 
 
-def test_a_question_cannot_be_sent_twice(slow: str, screen: Page, workspace: Workspace) -> None:
+def test_a_question_cannot_be_sent_twice(slow: App, screen: Page, workspace: Workspace) -> None:
     page = opened(screen, slow)
     field(page).fill("Say it 12 times")
     field(page).press("Enter")
@@ -202,7 +182,7 @@ def test_a_question_cannot_be_sent_twice(slow: str, screen: Page, workspace: Wor
 
 
 def test_stop_keeps_the_text_and_ends_the_work(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 40 times")
@@ -223,7 +203,7 @@ def test_stop_keeps_the_text_and_ends_the_work(
 
 
 def test_other_controls_work_while_an_answer_is_written(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 90 times")
@@ -236,7 +216,7 @@ def test_other_controls_work_while_an_answer_is_written(
     assert took < 15, "a loaded test machine, but not a frozen screen"
 
 
-def test_reading_further_up_is_not_disturbed(slow: str, screen: Page, workspace: Workspace) -> None:
+def test_reading_further_up_is_not_disturbed(slow: App, screen: Page, workspace: Workspace) -> None:
     write(workspace, [m for n in range(8) for m in exchange(workspace, f"Earlier {n}")])
     page = opened(screen, slow)
     ask(page, "Say it 30 times")
@@ -254,7 +234,7 @@ def test_reading_further_up_is_not_disturbed(slow: str, screen: Page, workspace:
 
 
 def test_the_stream_is_followed_by_a_reader_at_the_end(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     write(workspace, [m for n in range(4) for m in exchange(workspace, f"Earlier {n}")])
     page = opened(screen, slow)
@@ -266,7 +246,7 @@ def test_the_stream_is_followed_by_a_reader_at_the_end(
     assert left < 80
 
 
-def test_a_draft_survives_the_end_of_an_answer(slow: str, screen: Page) -> None:
+def test_a_draft_survives_the_end_of_an_answer(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 8 times")
     field(page).fill("A draft")
@@ -279,7 +259,7 @@ def test_a_draft_survives_the_end_of_an_answer(slow: str, screen: Page) -> None:
     expect(page.locator(".q")).to_have_count(1)
 
 
-def test_nothing_flickers_while_an_answer_is_written(slow: str, screen: Page) -> None:
+def test_nothing_flickers_while_an_answer_is_written(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 10 times")
     expect(answer(page)).to_contain_text("Point 1:")
@@ -305,14 +285,14 @@ def test_nothing_flickers_while_an_answer_is_written(slow: str, screen: Page) ->
     assert len(seen) > 20
     assert {questions for questions, _ in seen} == {1}
     lengths = [length for _, length in seen]
-    drops = [later - earlier for earlier, later in zip(lengths, lengths[1:], strict=False)]
+    drops = [later - earlier for earlier, later in itertools.pairwise(lengths)]
     assert min(drops) > -60, "the text never vanishes or shrinks, not even for one frame"
 
 
-# -- states -----------------------------------------------------------------------------------------
+# -- states ---------------------------------------------------------------------------------------
 
 
-def test_a_failure_says_why_and_can_be_tried_again(slow: str, screen: Page) -> None:
+def test_a_failure_says_why_and_can_be_tried_again(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
     ask(page, "Please fail")
     page.get_by_text("The model cannot be reached.").wait_for()
@@ -322,7 +302,7 @@ def test_a_failure_says_why_and_can_be_tried_again(slow: str, screen: Page) -> N
 
 
 def test_an_answer_whose_process_died_is_interrupted(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     write(workspace, exchange(workspace, "What now?", state="running", content="Half an ans"))
     page = opened(screen, slow)
@@ -330,7 +310,7 @@ def test_an_answer_whose_process_died_is_interrupted(
     page.get_by_text("Interrupted. Text kept.").wait_for()
 
 
-def test_not_found_lists_what_was_looked_at(slow: str, screen: Page, workspace: Workspace) -> None:
+def test_not_found_lists_what_was_looked_at(slow: App, screen: Page, workspace: Workspace) -> None:
     source = ingestion.list_sources(workspace)[0].source
     looked = LookedAt(
         source_id=source.id,
@@ -349,11 +329,11 @@ def test_not_found_lists_what_was_looked_at(slow: str, screen: Page, workspace: 
     expect(page.locator("mark, .hl").first).to_contain_text("Orders rose by 4")
 
 
-# -- citations ------------------------------------------------------------------------------------------
+# -- citations ------------------------------------------------------------------------------------
 
 
 def test_each_chip_opens_its_own_passage_before_and_after_a_reload(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     messages = exchange(
         workspace, "Two facts?", content="The margin fell. [1] Orders rose by 4 %. [2]"
@@ -377,7 +357,7 @@ def test_each_chip_opens_its_own_passage_before_and_after_a_reload(
     assert "#" not in page.url
 
 
-def test_pointing_at_a_chip_shows_the_quote(slow: str, screen: Page, workspace: Workspace) -> None:
+def test_pointing_at_a_chip_shows_the_quote(slow: App, screen: Page, workspace: Workspace) -> None:
     write(workspace, exchange(workspace, "The margin?"))
     page = opened(screen, slow)
     answer(page).locator("a[href^='#cite-']").hover()
@@ -388,7 +368,7 @@ def test_pointing_at_a_chip_shows_the_quote(slow: str, screen: Page, workspace: 
     expect(card).to_be_hidden()
 
 
-def test_the_claims_line_opens_the_claims(slow: str, screen: Page, workspace: Workspace) -> None:
+def test_the_claims_line_opens_the_claims(slow: App, screen: Page, workspace: Workspace) -> None:
     write(workspace, exchange(workspace, "The margin?"))
     page = opened(screen, slow)
     line = page.locator("[class*=st-key-claims_] summary")
@@ -397,10 +377,8 @@ def test_the_claims_line_opens_the_claims(slow: str, screen: Page, workspace: Wo
     expect(page.locator("[class*=st-key-claims_] li")).to_contain_text("Supported.")
 
 
-def test_a_copy_takes_the_sources_along(
-    slow: str, screen: Page, context: BrowserContext, workspace: Workspace
-) -> None:
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
+def test_a_copy_takes_the_sources_along(slow: App, screen: Page, workspace: Workspace) -> None:
+    screen.context.grant_permissions(["clipboard-read", "clipboard-write"])
     write(workspace, exchange(workspace, "The margin?"))
     page = opened(screen, slow)
     page.get_by_role("button", name="Copy").click()
@@ -410,7 +388,7 @@ def test_a_copy_takes_the_sources_along(
     assert "[1] Results 2025" in copied
 
 
-# -- conversations ----------------------------------------------------------------------------------------
+# -- conversations --------------------------------------------------------------------------------
 
 
 def menu(page: Page, key: str, option: str) -> None:
@@ -419,7 +397,7 @@ def menu(page: Page, key: str, option: str) -> None:
 
 
 def test_conversations_are_begun_reopened_renamed_deleted_and_brought_back(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     write(workspace, exchange(workspace, "The older one?"), "Older")
     write(workspace, exchange(workspace, "The newer one?"), "Newer")
@@ -444,7 +422,7 @@ def test_conversations_are_begun_reopened_renamed_deleted_and_brought_back(
 
 
 def test_a_conversation_is_exported_as_markdown(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     write(workspace, exchange(workspace, "The margin?"), "My talk")
     page = opened(screen, slow)
@@ -454,7 +432,7 @@ def test_a_conversation_is_exported_as_markdown(
     assert "## The margin?" in Path(download.value.path()).read_text(encoding="utf-8")
 
 
-def test_a_long_conversation_stays_light(slow: str, screen: Page, workspace: Workspace) -> None:
+def test_a_long_conversation_stays_light(slow: App, screen: Page, workspace: Workspace) -> None:
     write(workspace, [m for n in range(100) for m in exchange(workspace, f"Question {n}")])
     page = opened(screen, slow)
     expect(page.locator(".q")).to_have_count(10)
@@ -463,20 +441,12 @@ def test_a_long_conversation_stays_light(slow: str, screen: Page, workspace: Wor
     expect(page.locator(".q")).to_have_count(20)
 
 
-# -- nothing there yet ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Workspace]:
-    monkeypatch.setenv("HALO_DATA_DIR", str(tmp_path / "data"))
-    return open_workspace
+# -- safety ---------------------------------------------------------------------------------------
 
 
 def test_text_of_a_source_and_a_question_is_inert(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
-    asked: list[str] = []
-    screen.route("**/*.example/**", lambda route: (asked.append(route.request.url), route.abort()))
     evil = (
         "![x](http://evil.example/a.png) <img src=http://evil.example/b.png onerror=alert(1)>\n\n"
         "```mermaid\ngraph TD\n A@{ img: 'http://evil.example/c.png' }\n```\n\n"
@@ -487,18 +457,16 @@ def test_text_of_a_source_and_a_question_is_inert(
     page = opened(screen, slow)
     expect(page.locator(".q")).to_have_text("<img src=http://evil.example/q.png>")
     expect(answer(page)).to_contain_text(":red[b]")
-    page.wait_for_timeout(500)
-    assert asked == []
+    page.wait_for_timeout(500)  # a request that leaves this computer fails the test
     assert page.locator(".st-key-log :is(img, script, .katex)").count() == 0
 
 
 def test_the_history_on_disk_is_what_was_shown(
-    slow: str, screen: Page, workspace: Workspace
+    slow: App, screen: Page, workspace: Workspace
 ) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 2 times")
     expect(answer(page).locator("a")).to_have_count(2)
-    file = next(workspace.chats.glob("*.json"))
-    rows = json.loads(file.read_text(encoding="utf-8"))
+    rows = load_chat_history(chat.list_conversations(workspace)[0].id, workspace)
     assert [row["role"] for row in rows] == ["user", "assistant"]
     assert rows[1]["answer"]["citations"][0]["quote"].startswith("The operating margin")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.answers import MAX_CITATIONS, NOT_FOUND, QUOTE_CHARS, extractive_answer
-from services.chunking import chunk_document, passage_text
+from services.chunking import chunk_document
 from services.embeddings import Embedder, get_embedder, prepare
 from services.models import Answer, Block, Document, Hit, SearchResult
 
@@ -41,7 +41,8 @@ SALES = Document(
     blocks=[
         Block(
             kind="table",
-            text="Region | 2022 | 2023\nNorth | 14.2 | 15.1\nSouth | 9.8 | 11.0\nTotal | 24.0 | 26.1",
+            text="Region | 2022 | 2023\nNorth | 14.2 | 15.1\nSouth | 9.8 | 11.0\n"
+            "Total | 24.0 | 26.1",
             page=7,
             header_rows=1,
         )
@@ -57,11 +58,11 @@ def hits(question: str, documents: list[Document], embedder: Embedder | None) ->
         for chunk in chunk_document(document, counter.count_tokens, title=document.title):
             cosine = None
             if embedder is not None:
-                vector = embedder.embed_passages([passage_text(document.title, chunk)])[0]
+                vector = embedder.embed_passages(
+                    [passage_text(document.title, chunk.headings, chunk.text)]
+                )[0]
                 cosine = float(vector @ embedder.embed_query(question))
-            shared = len(
-                set(question.lower().strip("?").split()) & set(chunk.text.lower().split())
-            )
+            shared = len(set(question.lower().strip("?").split()) & set(chunk.text.lower().split()))
             found.append(
                 Hit(
                     source_id=f"s{number}",
@@ -107,7 +108,8 @@ def check(answer: Answer, *documents: Document) -> None:
         document = documents[int(citation.source_id[1:])]
         assert 0 < len(citation.quote) <= QUOTE_CHARS
         assert document.text[citation.start : citation.end] == citation.quote
-        assert (first := answer.text.find(f"[{citation.number}]")) > at
+        first = answer.text.find(f"[{citation.number}]")
+        assert first > at
         at = first
     for claim in answer.claims:
         assert claim.citations
@@ -174,7 +176,9 @@ def test_the_text_under_a_heading_answers_not_the_heading(ask: Ask) -> None:
     document = Document(
         title="Manual",
         blocks=[
-            Block(kind="heading", level=1, text="Safety of the pump", headings=["Safety of the pump"]),
+            Block(
+                kind="heading", level=1, text="Safety of the pump", headings=["Safety of the pump"]
+            ),
             Block(text="Wear gloves at all times.", headings=["Safety of the pump"]),
             Block(kind="heading", level=1, text="Prices", headings=["Prices"]),
             Block(text="The motor costs 80 euros.", headings=["Prices"]),
@@ -197,7 +201,8 @@ def test_the_same_sentence_in_two_sources_is_said_once(ask: Ask) -> None:
 def test_fewer_citations_on_request(ask: Ask) -> None:
     pumps = [
         Document(
-            title=f"Pump {n}", blocks=[Block(text=f"Pump number {n} in hall {n} costs {n * 7} euros.")]
+            title=f"Pump {n}",
+            blocks=[Block(text=f"Pump number {n} in hall {n} costs {n * 7} euros.")],
         ).settle()
         for n in range(2, 14)
     ]
@@ -222,7 +227,9 @@ def test_sentences_of_one_source_keep_their_order(ask: Ask) -> None:
 
 
 def test_a_long_passage_gives_short_quotes(ask: Ask) -> None:
-    sentences = [f"Pump {n} moves {n * 13} litres of water a minute in hall {n}." for n in range(60)]
+    sentences = [
+        f"Pump {n} moves {n * 13} litres of water a minute in hall {n}." for n in range(60)
+    ]
     document = Document(title="Pumps", blocks=[Block(text=" ".join(sentences))]).settle()
     answer = ask("How much water does pump 41 move?", document)
     check(answer, document)

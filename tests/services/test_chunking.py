@@ -54,7 +54,7 @@ def check(
     for number, chunk in enumerate(chunks):
         assert chunk.index == number
         assert chunk.text.strip()
-        assert count([passage_text(title, chunk)])[0] <= max_tokens
+        assert count([passage_text(title, chunk.headings, chunk.text)])[0] <= max_tokens
         lengths = {
             len(chunk.block_ids),
             len(chunk.piece_starts),

@@ -1,7 +1,7 @@
-"""HALO's screen with answers that take their time, word by word.
+"""Answers that take their time, word by word, in the process whose PYTHONPATH begins here.
 
-``python slowly.py PORT`` is ``streamlit run app.py`` in a process whose questions are answered by
-``answer`` below: what is tested is the screen's part of a long answer, not the answering.
+What is tested with it is the screen's part of a long answer, not the answering. Python imports a
+module of this name at start; the one it hides (the tests' network guard) is run first.
 """
 
 from __future__ import annotations
@@ -10,17 +10,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from streamlit.web import cli
+if TYPE_CHECKING:
+    from services.models import Answer
+    from services.workspace import Workspace
 
-import services.chat
-from services.errors import HaloError
-from services.models import Answer, Citation, Claim
-from services.storage import load_sources
-from services.workspace import Workspace
-
-PROJECT = Path(__file__).parents[2]
 SENTENCE = "The operating margin fell to 12.6 % in 2025."
 WORD = 0.05
 """Seconds between two words."""
@@ -34,6 +29,11 @@ def answer(
     on_stage: Any = None,
 ) -> Answer:
     """Repeat one sentence as often as the question says ("40 times"), a word at a time."""
+    import services.chat
+    from services.errors import HaloError
+    from services.models import Answer, Citation, Claim
+    from services.storage import load_sources
+
     turn = next(t for t in services.chat._turns.values() if t.question == question)
     on_stage("searching")
     time.sleep(0.3)
@@ -66,7 +66,13 @@ def answer(
     )
 
 
-if __name__ == "__main__":
+for folder in sys.path:
+    guard = Path(folder, "sitecustomize.py")
+    if guard.exists() and not guard.samefile(__file__):
+        exec(compile(guard.read_text(encoding="utf-8"), str(guard), "exec"), {})
+        break
+
+if "streamlit" in sys.orig_argv:  # not in the processes that read files
+    import services.chat
+
     services.chat.answer_question = answer
-    sys.argv = ["streamlit", "run", str(PROJECT / "app.py"), "--server.port", sys.argv[1]]
-    sys.exit(cli.main())
