@@ -58,7 +58,7 @@ with frame.page() as workspace:
             with column:
                 match name:
                     case "sources":
-                        sources.panel(workspace)
+                        sources.panel(workspace, shown.views)
                     case "chat":
                         chat.panel(workspace, shown)
                     case "studio":

@@ -28,6 +28,7 @@ import os
 import random
 import re
 import statistics
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -203,11 +204,15 @@ def main() -> None:
         if options.embedder == "local":
             embeddings.prepare()
         embedder = None if options.embedder == "none" else get_embedder()
-        sets = [load(folder) for folder in options.folders]
-        rows = [
-            measure(held, [o for o in sets if o is not held], options.sample, embedder)
-            for held in sets
-        ]
+        sets = []
+        for folder in options.folders:
+            sets.append(load(folder))
+            print(f"{folder.name}: indexed", file=sys.stderr, flush=True)
+        rows = []
+        for held in sets:
+            others = [other for other in sets if other is not held]
+            rows.append(measure(held, others, options.sample, embedder))
+            print(f"{held.name}: asked", file=sys.stderr, flush=True)
     report.table("Answers without a language model", rows, as_json=options.json)
 
 

@@ -253,10 +253,21 @@ def _show(options: argparse.Namespace, workspace: Workspace) -> int:
     return 0
 
 
+def _load_embedder(workspace: Workspace) -> None:
+    """Start loading the embedder beside everything else that a question needs loaded."""
+    from services.embeddings import get_embedder, warm
+    from services.storage import load_sources
+
+    if any(source.vectors for source in load_sources(workspace)):
+        warm(get_embedder())
+
+
 def _search(options: argparse.Namespace, workspace: Workspace) -> int:
+    _known(workspace, options.source)
+    if options.mode != "text":
+        _load_embedder(workspace)
     from services.search import search
 
-    _known(workspace, options.source)
     result = search(
         workspace, options.query, k=options.k, mode=options.mode, source_ids=options.source
     )
@@ -306,9 +317,10 @@ def _known(workspace: Workspace, ids: Sequence[str] | None) -> None:
 
 
 def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
+    _known(workspace, options.source)
+    _load_embedder(workspace)
     from services.chat import answer_question
 
-    _known(workspace, options.source)
     answer = answer_question(workspace, options.question, options.source)
     if options.json:
         _print_json(

@@ -107,8 +107,9 @@ def _listed(known: list[Conversation], current: Conversation | None, key: str) -
 def conversation_menu(workspace: Workspace, current: Conversation) -> None:
     icons = {"export": "download", "rename": "edit", "delete": "delete"}
     st.menu_button(
-        ":material/more_horiz:",
+        t("chat.menu"),
         list(icons),
+        icon=":material/more_horiz:",
         type="tertiary",
         key="menu_chat",
         format_func=lambda option: f":material/{icons[option]}: {t(f'chat.menu.{option}')}",

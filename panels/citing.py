@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import streamlit as st
+
 from panels import clipboard, components, markdown, state
 from panels.actions import action
 from panels.markdown import Chip, Words
@@ -93,6 +95,16 @@ class Shown:
 
         components.citations(self._cards, open_passage)
         clipboard.listen()
+        self._mark_opened()
+
+    def _mark_opened(self) -> None:
+        """Fill the chips whose passage is open in the viewer."""
+        opened = state.opened_source()
+        at = opened.citation if opened else None
+        targets = [target for target, cited in self._targets.items() if at and cited == at]
+        chips = ",".join(f'a[href^="#cite-"][href$="{target}"]' for target in targets)
+        rule = f"{chips}{{background:var(--accent);color:var(--on-accent)!important}}"
+        st.html(f"<style>{rule if chips else ''}</style>")
 
 
 @lru_cache(maxsize=512)

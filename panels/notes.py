@@ -92,8 +92,9 @@ def row(workspace: Workspace, note: Note) -> None:
 
 def menu(workspace: Workspace, note: Note, options: list[str]) -> None:
     st.menu_button(
-        ":material/more_vert:",
+        t("notes.menu"),
         options,
+        icon=":material/more_vert:",
         type="tertiary",
         key=f"menu_note_{note.id}",
         format_func=lambda option: f":material/{ICONS[option]}: {t(f'notes.{option}')}",
@@ -135,10 +136,10 @@ def head(workspace: Workspace, note: Note) -> None:
     """The panel's top row while a note is open."""
     editing = _editing(note)
     st.button(
-        ":material/arrow_back:",
+        t("studio.back"),
+        icon=":material/arrow_back:",
         type="tertiary",
-        key="note_back",
-        help=t("studio.back"),
+        key="icon_note_back",
         on_click=close,
         args=(workspace, note.id),
     )

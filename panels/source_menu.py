@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
+from functools import cache
 
 import streamlit as st
 
 from panels import state, status
 from panels.actions import action
-from panels.text import t
+from panels.text import Language, language, t
 from services import ingestion
 from services.ingestion import SourceView
 from services.models import Source
@@ -26,6 +27,12 @@ ICONS = {
 }
 
 
+@cache
+def labels(_language: Language) -> dict[str, str]:
+    """The menu's entries in the tab's language; made once, for there are many menus."""
+    return {option: f":material/{icon}: {t(f'menu.{option}')}" for option, icon in ICONS.items()}
+
+
 def draw(workspace: Workspace, view: SourceView, *, where: str = "row") -> None:
     key = f"menu_{view.source.id}" if where == "row" else f"menu_{where}"
     offered = [option for option in options(view) if option != "open" or where == "row"]
@@ -35,7 +42,7 @@ def draw(workspace: Workspace, view: SourceView, *, where: str = "row") -> None:
         icon=":material/more_vert:",
         type="tertiary",
         key=key,
-        format_func=lambda option: f":material/{ICONS[option]}: {t(f'menu.{option}')}",
+        format_func=labels(language()).__getitem__,
         on_click=chosen,
         args=(workspace, view, key),
     )

@@ -23,16 +23,15 @@ from services.workspace import Workspace
 PAGE = 25
 
 
-def panel(workspace: Workspace) -> None:
+def panel(workspace: Workspace, views: list[SourceView]) -> None:
     with frame.panel("sources"):
         if state.opened_source():
-            viewer.draw(workspace)
+            viewer.draw(workspace, views)
         else:
-            listing(workspace)
+            listing(workspace, views)
 
 
-def listing(workspace: Workspace) -> None:
-    views = ingestion.list_sources(workspace)
+def listing(workspace: Workspace, views: list[SourceView]) -> None:
     with frame.head("sources"):
         frame.title(t("sources.title"), len(views))
         frame.gap()

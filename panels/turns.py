@@ -174,7 +174,7 @@ class Drawn:
         lines = [f"**{t('chat.not_found')}** {lead}", ""]
         for chip, passage in passages:
             where = " · ".join(filter(None, [passage.source_name, place(passage)]))
-            quote = markdown.plain(_shortened(passage.quote))
+            quote = markdown.plain(shortened(passage.quote))
             lines.append(f"- [{markdown.plain(where)}](#cite-{chip.target})  \n  {quote}")
         with st.container(key=f"looked_{message.id}"):
             st.markdown("\n".join(lines))
@@ -221,8 +221,9 @@ class Drawn:
                 "hide_details": "visibility_off",
             }  # fmt: skip
             st.menu_button(
-                ":material/more_horiz:",
+                t("chat.answer_menu"),
                 options,
+                icon=":material/more_horiz:",
                 type="tertiary",
                 key=f"menu_a_{message.id}",
                 format_func=lambda option: f":material/{icons[option]}: {t(f'chat.{option}')}",
@@ -309,7 +310,7 @@ def _details(message_id: str) -> bool:
     return bool(st.session_state.get("details") == message_id)
 
 
-def _shortened(quote: str, limit: int = 180) -> str:
+def shortened(quote: str, limit: int = 180) -> str:
     """The beginning of a passage in one line; rows and items are set apart by dots."""
     lines = (_BULLET.sub("", line).replace(" | ", " · ").strip() for line in quote.splitlines())
     line = " · ".join(filter(None, lines))

@@ -55,11 +55,10 @@ class View:
         return max(self.document.units.get("pages", 0), 1)
 
 
-def draw(workspace: Workspace) -> None:
+def draw(workspace: Workspace, views: list[SourceView]) -> None:
     opened = state.opened_source()
     assert opened is not None
-    found = (v for v in ingestion.list_sources(workspace) if v.source.id == opened.source_id)
-    source = next(found, None)
+    source = next((view for view in views if view.source.id == opened.source_id), None)
     if source is None or source.source.revision is None:
         removed(opened.citation)
         return

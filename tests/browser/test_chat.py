@@ -414,7 +414,7 @@ def test_conversations_are_begun_reopened_renamed_deleted_and_brought_back(
     page.get_by_role("button", name="Undo").click()
     settled(page)
     assert {c.title for c in chat.list_conversations(workspace)} == {"Renamed", "Newer"}
-    page.locator(".st-key-chat_new button").click()
+    page.locator(".st-key-chat_new button:visible").click()
     expect(page.locator(".q")).to_have_count(0)
     ask(page, "Say it 1 times")
     expect(answer(page)).to_contain_text("Point 1:")

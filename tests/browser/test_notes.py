@@ -89,7 +89,7 @@ def test_what_is_typed_is_kept_without_a_save_button(app: App, page: Page) -> No
 
 def test_an_empty_note_is_not_kept(app: App, page: Page) -> None:
     page.locator(".st-key-note_new button").click()
-    page.locator(".st-key-note_back button").click()
+    page.locator(".st-key-icon_note_back button").click()
     page.get_by_text("Keep what matters").wait_for()
     assert notes.list_notes(app.workspace) == []
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.answers import MAX_CITATIONS, NOT_FOUND, QUOTE_CHARS, extractive_answer
-from services.chunking import chunk_document
+from services.chunking import chunk_document, passage_text
 from services.embeddings import Embedder, get_embedder, prepare
 from services.models import Answer, Block, Document, Hit, SearchResult
 

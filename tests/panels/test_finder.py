@@ -1,0 +1,22 @@
+"""What the Search page marks and shows of a passage."""
+
+from __future__ import annotations
+
+from panels.finder import marked, wanted, window
+
+
+def test_phrases_and_words() -> None:
+    assert wanted("margin “two quarters” 13.5 a") == ["two quarters", "margin", "13.5"]
+
+
+def test_marks_are_escaped() -> None:
+    assert marked("a <b> margin", ["margin", "<b>"]) == "a &lt;b&gt; <mark>margin</mark>"
+    assert marked("1 < 2", []) == "1 &lt; 2"
+
+
+def test_the_window_holds_the_first_word_found() -> None:
+    text = "word " * 200 + "margin " + "word " * 200
+    start, end = window(text, ["margin"])
+    assert "margin" in text[start:end] and end - start < 600
+    assert text[start - 1] == " "
+    assert window("short", ["nothing"]) == (0, 5)

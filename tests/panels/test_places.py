@@ -1,0 +1,24 @@
+"""Places, icons and marked figures in words."""
+
+from __future__ import annotations
+
+from panels.places import figures, icon_of, page_place
+
+
+def test_places() -> None:
+    assert page_place(51, "47") == "p. 47 (PDF 51)"
+    assert page_place(51, "51") == page_place(51, None) == "p. 51"
+
+
+def test_icons() -> None:
+    assert icon_of("Report.PDF") == "picture_as_pdf"
+    assert icon_of("no ending") == "subject"
+    assert icon_of("Report.pdf", "text") == "subject"
+
+
+def test_figures_of_the_claim_are_marked() -> None:
+    quote = "For 2026 the Board expects a margin of 13.5–14.0\u00a0%, before any change."
+    pieces = figures(quote, "The margin is to be 13.5–14.0 %.")
+    assert [piece for piece, marked in pieces if marked] == ["13.5–14.0\u00a0%"]
+    assert "".join(piece for piece, _ in pieces) == quote
+    assert figures(quote, "No figure here.") == [(quote, False)]

@@ -1,0 +1,45 @@
+"""The pages as scripts, without a browser: they run in both languages and on a broken folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from services import ingestion, storage
+from services.workspace import open_workspace
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def run(page: str = "") -> AppTest:
+    screen = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=30).run()
+    if page:
+        screen.switch_page(page).run()
+    assert not screen.exception, screen.exception
+    return screen
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("name", ["", "pages/Search.py", "pages/Help.py"])
+def test_pages_run(name: str, language: str) -> None:
+    storage.update_config({"language": language})
+    run(name)
+
+
+def test_a_source_has_a_row() -> None:
+    workspace = open_workspace()
+    ingestion.add_text(workspace, "Draft", "Some text.")
+    screen = run()
+    assert [button.label for button in screen.button if button.key == "add"] == ["Add sources"]
+    (view,) = ingestion.list_sources(workspace)
+    assert any(button.key == f"name_{view.source.id}" for button in screen.button)
+
+
+def test_a_foreign_folder_is_a_sentence() -> None:
+    folder = Path(os.environ["HALO_DATA_DIR"])
+    folder.mkdir(parents=True)
+    (folder / "sources.json").write_text("[]", encoding="utf-8")
+    assert [button.key for button in run().button] == ["blocked_retry"]
