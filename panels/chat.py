@@ -189,7 +189,7 @@ def being_written(workspace: Workspace, message: Message) -> None:
             st.markdown(markdown.render_live(now.text) if now else "")
         return now is not None and now.state == "running"
 
-    live.live(draw, running=chat.turn(workspace, message.id) is not None, every=0.2)
+    live.live(draw, running=chat.turn(workspace, message.id) is not None)
 
 
 def _stage(now: TurnView | None, included: int) -> str:

@@ -78,7 +78,8 @@ def results(query: str, result: SearchResult) -> None:
 def one(number: int, hit: Hit, words: list[str]) -> None:
     """A passage: its source as a button, its place, and the text with the words marked."""
     start, end = window(hit.chunk.text, words)
-    page, page_label, offset = hit.place(start)
+    line_start, line_end = line(hit.chunk.text, words)
+    page, page_label, offset = hit.place(line_start)
     citation = Citation(
         number=number,
         source_id=hit.source_id,
@@ -88,16 +89,16 @@ def one(number: int, hit: Hit, words: list[str]) -> None:
         page=page,
         page_label=page_label,
         headings=hit.chunk.headings,
-        quote=hit.chunk.text[start:end],
+        quote=hit.chunk.text[line_start:line_end],
         start=offset,
-        end=offset + end - start,
+        end=offset + line_end - line_start,
     )
     where = [page_place(page, page_label)] if page else []
     if hit.chunk.sheet:
         where = [t("place.sheet", sheet=hit.chunk.sheet)]
     elif hit.chunk.slide:
         where = [t("place.slide", slide=str(hit.chunk.slide))]
-    line = html.escape(" · ".join([*where, *hit.chunk.headings[-1:]]))
+    facts = html.escape(" · ".join([*where, *hit.chunk.headings[-1:]]))
     with st.container(key=f"hit_{number}", gap=None):
         st.button(
             label(hit.source_name),
@@ -109,7 +110,7 @@ def one(number: int, hit: Hit, words: list[str]) -> None:
             args=(citation,),
         )
         st.html(
-            f'<div class="found"><span class="meta num">{line}</span>'
+            f'<div class="found"><span class="meta num">{facts}</span>'
             f"<p>{marked(hit.chunk.text[start:end], words)}</p></div>"
         )
 
@@ -132,6 +133,14 @@ def wanted(query: str) -> list[str]:
 
 def _pattern(words: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(rf"\b{re.escape(word)}" for word in words) or r"(?!)", re.IGNORECASE)
+
+
+def line(text: str, words: list[str]) -> tuple[int, int]:
+    """The line of a passage with the first word that was found; that is where it opens."""
+    first = _pattern(words).search(text)
+    at = first.start() if first else 0
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, end if end >= 0 else len(text)
 
 
 def window(text: str, words: list[str]) -> tuple[int, int]:

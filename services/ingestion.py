@@ -20,7 +20,7 @@ from services.models import Document, Job, Source, SourceStatus
 from services.parsers import KINDS, extract_text_from_bytes, sniff
 from services.storage import get_source, load_sources, update_sources
 from services.tables import target_table
-from services.workspace import Workspace
+from services.workspace import Workspace, open_workspace
 
 _passwords: dict[str, str] = {}
 """Passwords by job id, in memory only, each used once."""
@@ -432,3 +432,11 @@ def load_directory_documents(directory: str | Path) -> list[dict[str, str]]:
         extract_document_payload(path.name, path.read_bytes()) | {"source_path": str(path)}
         for path in paths
     ]
+
+
+def ingest_source_content(title: str, body: str, meta: str = "") -> None:
+    """Add a text to the first notebook; the running workspace, or the next one, indexes it."""
+    workspace = open_workspace()
+    added = add_text(workspace, title, body)
+    if meta and added.source_id:
+        update_sources({added.source_id: {"meta": meta}}, workspace)

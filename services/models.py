@@ -92,7 +92,7 @@ class Finding(BaseModel):
 
 
 class ImportReport(Stored):
-    """What was read of a source and what was not. Shown with the source and in ``halo add --json``."""
+    """What was read of a source and what was not; shown with it and in ``halo add --json``."""
 
     kind: str = ""
     """The kind found in the bytes: pdf, docx, xlsx, pptx, csv, html, markdown, text ..."""
@@ -237,7 +237,7 @@ class Citation(Stored):
 
 
 class Claim(Stored):
-    """One sentence of an answer, the numbers of the citations it names, and whether they hold it."""
+    """One sentence of an answer, the citations it names, and whether they hold it."""
 
     text: str
     citations: list[int] = Field(default_factory=list)

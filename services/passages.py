@@ -1,7 +1,7 @@
 """What is kept of a passage: its row in the table, the text that is embedded and indexed for it.
 
-Title and headings go into both, so that a passage which says "it rose to 12.6 %" is found by what it
-is about (the largest single gain in retrieval that was measured, docs/benchmarks.md).
+Title and headings go into both, so that a passage which says "it rose to 12.6 %" is found by what
+it is about (the largest single gain in retrieval that was measured, docs/benchmarks.md).
 """
 
 from __future__ import annotations

@@ -142,29 +142,29 @@ def test_a_press_elsewhere_does_not_lose_the_answer(
     slow: App, screen: Page, workspace: Workspace
 ) -> None:
     page = opened(screen, slow)
-    ask(page, "Say it 10 times")
+    ask(page, "Say it 6 times")
     stop(page).wait_for()
     page.locator(".st-key-note_new button").click()
     page.locator(".st-key-note_editor").wait_for()
-    expect(answer(page)).to_contain_text("Point 10:")
+    expect(answer(page)).to_contain_text("Point 6:")
     expect(stop(page)).to_have_count(0)
     assert stored(workspace)[-1].state == "done"
-    assert stored(workspace)[-1].content.count("[1]") == 10
+    assert stored(workspace)[-1].content.count("[1]") == 6
 
 
 def test_a_reload_and_a_second_tab_see_the_same_answer(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
-    ask(page, "Say it 25 times")
+    ask(page, "Say it 20 times")
     expect(answer(page)).to_contain_text("Point 2:")
     page.reload()
     expect(answer(page)).to_contain_text("Point 4:")
     second = page.context.new_page()
     second.goto(slow.address)
-    expect(answer(second)).to_contain_text("Point 6:")
+    expect(answer(second)).to_contain_text("Point 5:")
     for tab in (page, second):
-        expect(answer(tab)).to_contain_text("Point 25:")
+        expect(answer(tab)).to_contain_text("Point 20:")
         expect(tab.locator(".q")).to_have_count(1)
-        expect(answer(tab).locator("a[href^='#cite-']")).to_have_count(25)
+        expect(answer(tab).locator("a[href^='#cite-']")).to_have_count(20)
 
 
 def test_a_question_cannot_be_sent_twice(slow: App, screen: Page, workspace: Workspace) -> None:
@@ -219,7 +219,7 @@ def test_other_controls_work_while_an_answer_is_written(
 def test_reading_further_up_is_not_disturbed(slow: App, screen: Page, workspace: Workspace) -> None:
     write(workspace, [m for n in range(8) for m in exchange(workspace, f"Earlier {n}")])
     page = opened(screen, slow)
-    ask(page, "Say it 30 times")
+    ask(page, "Say it 12 times")
     expect(answer(page)).to_contain_text("Point 2:")
     log = page.locator(".st-key-pb_chat")
     box = log.bounding_box()
@@ -228,7 +228,7 @@ def test_reading_further_up_is_not_disturbed(slow: App, screen: Page, workspace:
     page.mouse.wheel(0, -4000)
     page.wait_for_timeout(300)
     place = log.evaluate("log => log.scrollTop")
-    expect(answer(page)).to_contain_text("Point 30:")
+    expect(answer(page)).to_contain_text("Point 12:")
     settled(page)
     assert abs(log.evaluate("log => log.scrollTop") - place) < 4
 
@@ -238,8 +238,8 @@ def test_the_stream_is_followed_by_a_reader_at_the_end(
 ) -> None:
     write(workspace, [m for n in range(4) for m in exchange(workspace, f"Earlier {n}")])
     page = opened(screen, slow)
-    ask(page, "Say it 45 times")
-    expect(answer(page)).to_contain_text("Point 45:")
+    ask(page, "Say it 24 times")
+    expect(answer(page)).to_contain_text("Point 24:")
     settled(page)
     log = page.locator(".st-key-pb_chat")
     left = log.evaluate("log => log.scrollHeight - log.clientHeight - log.scrollTop")
@@ -261,7 +261,7 @@ def test_a_draft_survives_the_end_of_an_answer(slow: App, screen: Page) -> None:
 
 def test_nothing_flickers_while_an_answer_is_written(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
-    ask(page, "Say it 10 times")
+    ask(page, "Say it 6 times")
     expect(answer(page)).to_contain_text("Point 1:")
     page.evaluate(
         """() => {
@@ -279,7 +279,7 @@ def test_nothing_flickers_while_an_answer_is_written(slow: App, screen: Page) ->
           look()
         }"""
     )
-    expect(answer(page).locator("a")).to_have_count(10)
+    expect(answer(page).locator("a")).to_have_count(6)
     settled(page)
     seen = page.evaluate("() => { cancelAnimationFrame(window.looking); return window.seen }")
     assert len(seen) > 20

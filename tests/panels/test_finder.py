@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from panels.finder import marked, wanted, window
+from panels.finder import line, marked, wanted, window
 
 
 def test_phrases_and_words() -> None:
@@ -20,3 +20,11 @@ def test_the_window_holds_the_first_word_found() -> None:
     assert "margin" in text[start:end] and end - start < 600
     assert text[start - 1] == " "
     assert window("short", ["nothing"]) == (0, 5)
+
+
+def test_the_line_holds_the_first_word_found() -> None:
+    text = "Cover\n\nThe margin fell.\nNothing"
+    start, end = line(text, ["margin"])
+    assert text[start:end] == "The margin fell."
+    assert line(text, ["absent"]) == (0, 5)
+    assert line("", []) == (0, 0)

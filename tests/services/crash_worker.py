@@ -18,7 +18,8 @@ from services.workspace import open_workspace
 
 
 def say(**what: Any) -> None:
-    print(json.dumps(what), flush=True)
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
 
 
 def text(number: int, paragraphs: int) -> bytes:

@@ -13,6 +13,7 @@ from services.ingestion import (
     delete_sources,
     extract_document_payload,
     infer_type_label,
+    ingest_source_content,
     list_sources,
     load_directory_documents,
     load_document,
@@ -121,7 +122,9 @@ def test_hostile_names_write_nothing_outside_and_delete_only_their_own(
     library: Library, tmp_path: Path
 ) -> None:
     names = ["../../evil.txt", "O'Brien.txt", "x' OR '1'='1.txt", "résumé 東京 (1).txt", "a" * 300]
-    files = [Incoming(name, f"text number {n} about pumps".encode()) for n, name in enumerate(names)]
+    files = [
+        Incoming(name, f"text number {n} about pumps".encode()) for n, name in enumerate(names)
+    ]
     sources = library.add_files(files)
     assert [source.status for source in sources] == ["ready"] * 5
     assert {path.name for path in tmp_path.iterdir()} == {"data"}
@@ -257,3 +260,11 @@ def test_names_of_the_reference_system_hold(tmp_path: Path) -> None:
         extract_document_payload("x.pdf", b"\x7fELF\x02\x01\x01" + b"\x00" * 100)
     (document,) = load_directory_documents(tmp_path)
     assert document["source_path"] == str(tmp_path / "wells.md")
+
+
+def test_content_is_queued_for_whoever_works_next(library: Library) -> None:
+    ingest_source_content("Web page", "A page about pumps.", "fetched today")
+    (source,) = load_sources(library.workspace)
+    library.wait([source.id])
+    assert load_sources(library.workspace)[0].meta == "fetched today"
+    assert found(library.workspace, "pumps") == ["Web page"]

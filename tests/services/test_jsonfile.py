@@ -61,7 +61,9 @@ def test_a_failing_change_leaves_the_file_as_it_was(file: JsonFile) -> None:
     assert file.read() == [{"n": 1}]
 
 
-@pytest.mark.parametrize("damage", [b"", b'[{"n": 1', b"\x00\x00\x00", b'{"not": "a list"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "damage", [b"", b'[{"n": 1', b"\x00\x00\x00", b'{"not": "a list"}', b"\xff\xfe"]
+)
 def test_a_damaged_file_is_set_aside_and_the_last_good_copy_answers(
     file: JsonFile, damage: bytes
 ) -> None:
@@ -85,7 +87,7 @@ def test_the_newest_copy_that_parses_is_used(file: JsonFile) -> None:
 
 def test_damage_without_a_good_copy_is_an_error_and_loses_nothing(file: JsonFile) -> None:
     file.path.write_bytes(b"[1, 2")
-    with pytest.raises(DamagedFileError, match="things.json"):
+    with pytest.raises(DamagedFileError, match=r"things\.json"):
         file.read()
     with pytest.raises(DamagedFileError):
         append(file, 3)

@@ -10,8 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from services import chat, jobs, lance, notes, sweep
 from services.doctor import examine
 from services.ingestion import load_document, original_path
@@ -73,7 +71,9 @@ def check_nothing_lost(workspace: Workspace, saved: Saved) -> None:
     for key, name in saved.sources.items():
         unheard = name.replace("station-", "renamed ").removesuffix(".md")
         assert sources[key].name in (name, unheard), "a rename may be saved before it is said"
-    assert {key for key in saved.ready if sources[key].status not in ("ready", "text_ready")} == set()
+    assert {
+        key for key in saved.ready if sources[key].status not in ("ready", "text_ready")
+    } == set()
     for source in sources.values():
         assert original_path(workspace, source.id).is_file()
         if source.answerable:
@@ -114,7 +114,7 @@ def test_killed_fifty_times_nothing_is_lost(workspace: Workspace) -> None:
         if n % 10 == 9:
             check_nothing_half_visible(workspace)
     assert len(saved.sources) > KILLS / 2, "the test must have had something to lose"
-    assert saved.answered, 'some answers must have been finished'
+    assert saved.answered, "some answers must have been finished"
 
     worker = Pipeline(lambda: [workspace]).start()
     worker.wait(workspace, [source.id for source in load_sources(workspace)])

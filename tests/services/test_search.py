@@ -47,8 +47,8 @@ def test_identifiers_phrases_and_scripts(library: Library) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ['C++ (foo "bar', "'; DROP TABLE sources; --", '"', "''", "a AND OR NOT", "x:y^2~*?", "\\", "%_",
-     "人口?", "🙂", "a" * 5000, "() [] {}", "-", "\x00 a", "\ud800 nitrate", "“ ” „"],
+    ['C++ (foo "bar', "'; DROP TABLE sources; --", '"', "''", "a AND OR NOT", "x:y^2~*?",
+     "\\", "%_", "人口?", "🙂", "a" * 5000, "() [] {}", "-", "\x00 a", "\ud800 nitrate", "“ ” „"],
 )  # fmt: skip
 def test_odd_characters_are_data(library: Library, query: str) -> None:
     library.add(wells=WELLS)

@@ -29,7 +29,7 @@ def table_of(workspace: Workspace) -> VectorTable:
 def leave_behind(workspace: Workspace, revision: str) -> Path:
     """What a process leaves that is killed before its commit: rows and a document."""
     table = table_of(workspace)
-    like = {name: None for name in table._table.schema.names}
+    like = dict.fromkeys(table._table.schema.names)
     row = like | {"chunk_id": f"{revision}000000", "source_id": "9" * 32, "revision": revision,
                   "text": "half written", "search_text": "half written"}  # fmt: skip
     table.add([row])

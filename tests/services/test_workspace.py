@@ -27,7 +27,13 @@ def test_a_new_folder_is_made_and_marked(tmp_path: Path) -> None:
     assert open_workspace() == workspace
 
 
-HALO_CORE_ROW = {"name": "report.pdf", "type_label": "PDF", "meta": "", "selected": True, "id": "a" * 32}
+HALO_CORE_ROW = {
+    "name": "report.pdf",
+    "type_label": "PDF",
+    "meta": "",
+    "selected": True,
+    "id": "a" * 32,
+}
 
 
 @pytest.mark.parametrize(
