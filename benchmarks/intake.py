@@ -115,7 +115,9 @@ def cold_ask() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pdf", type=Path, help="use this PDF instead of a made one")
     parser.add_argument("--many", type=int, default=2000)
     parser.add_argument("--json", action="store_true")

@@ -115,10 +115,11 @@ def test_reading_again_costs_no_parsing(file: JsonFile) -> None:
 
 
 def test_threads_do_not_lose_each_others_writes(file: JsonFile) -> None:
-    threads = [
-        threading.Thread(target=lambda k=k: [append(file, (k, n)) for n in range(20)])
-        for k in range(4)
-    ]
+    def write(who: int) -> None:
+        for n in range(20):
+            append(file, (who, n))
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

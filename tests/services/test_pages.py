@@ -61,7 +61,7 @@ def test_render_is_a_jpeg_of_the_width_asked_for(path: Path) -> None:
     assert picture.format == "JPEG"
     assert abs(picture.width - 500) <= 1
     assert abs(picture.height - 500 * HEIGHT / WIDTH) <= 1
-    assert picture.convert("L").getextrema()[0] < 60  # something is drawn
+    assert min(picture.convert("L").tobytes()) < 60, "something is drawn"
 
 
 def test_missing_pages_and_files(path: Path, tmp_path: Path) -> None:

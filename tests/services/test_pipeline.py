@@ -60,9 +60,12 @@ def test_a_new_file_is_answerable_while_a_long_one_is_embedded(
     workspace: Workspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = HashEmbedder.embed_passages
-    monkeypatch.setattr(
-        HashEmbedder, "embed_passages", lambda self, texts: (time.sleep(0.2), real(self, texts))[1]
-    )
+
+    def slowly(self: HashEmbedder, texts: list[str]) -> object:
+        time.sleep(0.2)
+        return real(self, texts)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
     (long,) = add_files(workspace, [Incoming("long.md", LONG)])
     until(lambda: load_sources(workspace)[0].status == "text_ready")
     add_files(workspace, [Incoming("short.md", b"The seal is blue.")])

@@ -102,7 +102,7 @@ def test_a_dead_embedder_falls_back_to_text_and_says_so(
 def test_every_mode_scores_higher_for_better(library: Library) -> None:
     library.add(wells=WELLS, parts=PARTS, hamlet=HAMLET)
     for mode in ("hybrid", "vector", "text"):
-        hits = search(library.workspace, "nitrate in March", mode=mode).hits  # type: ignore[arg-type]
+        hits = search(library.workspace, "nitrate in March", mode=mode).hits
         assert hits[0].source_name == "wells.md"
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
