@@ -21,7 +21,7 @@ from panels.header import header
 from panels.text import t
 from services import chat, ingestion, notebooks, notes, storage
 from services.errors import HaloError, NotFoundError
-from services.pipeline import pipeline
+from services.pipeline import pipeline, state_stamp
 from services.workspace import Workspace, open_workspace
 
 HERE = Path(__file__).parent
@@ -47,13 +47,14 @@ def page(title: str = "") -> Iterator[Workspace]:
         blocked(error)
         st.stop()
     try:
+        seen = state_stamp(workspace)
         header(workspace)
         notices(workspace)
         yield workspace
         show_dialog(workspace)
         undo_strip(workspace)
         hand_over_download()
-        live.heartbeat(workspace)
+        live.heartbeat(workspace, seen)
     except HaloError as error:
         blocked(error)
 

@@ -34,9 +34,8 @@ def live(draw: Callable[[], bool], *, running: bool, every: float = QUICK) -> No
     item()
 
 
-def heartbeat(workspace: Workspace) -> None:
-    """Notice what others changed. Called once a page, last: it compares with this run's state."""
-    seen = state_stamp(workspace)
+def heartbeat(workspace: Workspace, seen: str) -> None:
+    """Notice what others changed; ``seen`` is the notebook's stamp from before the page read it."""
 
     @st.fragment(run_every=IDLE)
     def beat() -> None:

@@ -79,7 +79,7 @@ def select_all(workspace: Workspace, views: list[SourceView]) -> None:
     can = [view.source for view in views if status.answerable(view)]
     ticked = sum(source.selected for source in can)
     full = bool(can) and ticked == len(can)
-    mark = "full" if full else "mixed" if ticked else "none"
+    mark = "full" if ticked == len(views) and ticked else "mixed" if ticked else "none"
     with st.container(
         key="all", horizontal=True, vertical_alignment="center", gap=None, wrap=False
     ):

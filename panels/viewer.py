@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import html
 import mimetypes
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +61,11 @@ def draw(workspace: Workspace, views: list[SourceView]) -> None:
     if source is None or source.source.revision is None:
         removed(opened.citation)
         return
-    document = read(workspace, source.source.id, source.source.revision)
+    try:
+        document = read(workspace, source.source.id, source.source.revision)
+    except HaloError as error:
+        broken(source, error)
+        return
     hit = None
     if opened.citation:
         hit = citations.locate(document, opened.citation.quote, opened.citation.start)
@@ -106,6 +109,15 @@ def removed(citation: Citation | None) -> None:
             kept = f"<blockquote>{html.escape(citation.quote)}</blockquote>"
         words = html.escape(t("viewer.removed" if citation else "viewer.gone"))
         st.html(f'<div class="gone"><p class="rep warn">{words}</p>{kept}</div>')
+
+
+def broken(source: SourceView, error: HaloError) -> None:
+    """The source is there, but its text cannot be read: say why, and leave its menu usable."""
+    with frame.head("sources"):
+        heading(source.source.name, icon_of(source.source.name, source.source.origin))
+    with frame.body("sources"):
+        words = html.escape(text.error(error))
+        st.html(f'<div class="gone"><p class="rep warn">{words}</p></div>')
 
 
 # -- the import report ---------------------------------------------------------------------------
@@ -289,11 +301,11 @@ def zoom_on() -> None:
 
 
 @st.cache_data(max_entries=24, show_spinner=False)
-def picture(path: str, number: int, width: int) -> tuple[str, int, int]:
-    """A page as a data URI, with its size in pixels."""
-    data = pages.render_page(Path(path), number, width=width)
-    wide, high = struct.unpack(">II", data[16:24])
-    return f"data:image/png;base64,{base64.b64encode(data).decode()}", wide, high
+def picture(path: str, number: int, width: int) -> tuple[str, float, float]:
+    """A page as a data URI, with the page's size."""
+    data = base64.b64encode(pages.render_page(Path(path), number, width=width)).decode()
+    wide, high = pages.page_size(Path(path), number)
+    return f"data:image/jpeg;base64,{data}", wide, high
 
 
 def page(view: View) -> None:
@@ -314,7 +326,7 @@ def page(view: View) -> None:
         )
     st.html(
         f'<div class="pgwrap"><div class="page" style="width:{zoom:.0%};'
-        f'aspect-ratio:{wide}/{high}"><img src="{uri}" alt="{alt}">{marks}</div></div>'
+        f'aspect-ratio:{wide:.1f}/{high:.1f}"><img src="{uri}" alt="{alt}">{marks}</div></div>'
     )
     show_hit(view, shown)
 

@@ -62,6 +62,7 @@ def test_an_answer_becomes_a_note_with_live_citations(app: App, page: Page) -> N
     page.locator("[class*=st-key-name_note_] button").click()
     chip = page.locator("[class*=st-key-doc_] a[href^='#cite-']")
     expect(chip).to_have_count(1)
+    settle(page)
     chip.hover()
     expect(page.locator("#halo-card")).to_contain_text("Orders rose by 4")
     chip.click()
