@@ -116,12 +116,24 @@ def rows(workspace: Workspace, views: list[SourceView]) -> None:
     status.follow(workspace, [view for view in views if status.running(view)], slots)
 
 
+def box_key(source_id: str, ticked: bool) -> str:
+    """The key of a row's box. It changes when anything but a press on the box changed the box:
+    the browser may still send the old value with its next event, and must not be believed."""
+    versions = st.session_state.setdefault("box_versions", {})
+    key = f"include_{source_id}_{versions.get(source_id, 0)}"
+    if st.session_state.get(key, ticked) != ticked:
+        versions[source_id] = versions.get(source_id, 0) + 1
+        key = f"include_{source_id}_{versions[source_id]}"
+    st.session_state[key] = ticked
+    return key
+
+
 def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     """One source; returns the open slot of its status line when it is being worked on."""
     source, can = view.source, status.answerable(view)
     dim = status.tone(view) or ("" if source.selected and can else "out")
-    box, ticked = f"include_{source.id}", source.selected and can
-    st.session_state[box] = ticked
+    ticked = source.selected and can
+    box = box_key(source.id, ticked)
     with st.container(key=f"row_{dim}_{source.id}", horizontal=True, gap=None, wrap=False):
         st.checkbox(
             t("source.include", name=spoken(source.name)) if can else t("source.include_not_yet"),
