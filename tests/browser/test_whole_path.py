@@ -1,5 +1,5 @@
-"""What an analyst does on the first day, with the bundled embedder: drop a PDF and a Word file, ask,
-look at the passage behind the answer, keep it, come back after a restart."""
+"""What an analyst does on the first day, with the bundled embedder: drop a PDF and a Word file,
+ask, look at the passage behind the answer, keep it, come back after a restart."""
 
 from __future__ import annotations
 
@@ -55,9 +55,8 @@ def ask(page: Page, question: str) -> None:
     box.press("Enter")
 
 
-def test_from_the_first_file_to_the_day_after(
-    tab: Callable[..., Page], tmp_path: Path, _nothing_from_outside: Path
-) -> None:
+@pytest.mark.usefixtures("_nothing_from_outside")
+def test_from_the_first_file_to_the_day_after(tab: Callable[..., Page], tmp_path: Path) -> None:
     data = tmp_path / "workspace"
     for name, content in (("Plant review.pdf", report()), ("Board memo.docx", memo())):
         (tmp_path / name).write_bytes(content)
