@@ -161,8 +161,9 @@ def measure() -> dict[str, str]:
             page.goto(url)
             page.wait_for_selector("[class*=st-key-row_]", timeout=60_000)
             rows["process start to content"] = f"{time.perf_counter() - began:.1f} s"
+            page.wait_for_selector('a[href^="#cite-"]')
             page.wait_for_selector(NOT_RUNNING)
-            page.wait_for_timeout(500)
+            page.wait_for_timeout(1000)
             count = page.evaluate("document.querySelectorAll('.stApp *').length")
             rows["elements on the page"] = f"{count:,}"
             rows["click on a box to its effect"] = f"{click_ms(page):,.0f} ms"

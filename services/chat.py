@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from filelock import FileLock
@@ -74,6 +75,7 @@ class _Turn:
 
 
 _turns: dict[str, _Turn] = {}
+_read: dict[Path, tuple[Any, list[Message]]] = {}
 _guard = threading.RLock()
 
 
@@ -166,17 +168,28 @@ def restore_conversation(workspace: Workspace, trash_id: str) -> str:
 
 
 def load_messages(workspace: Workspace, conversation_id: str) -> list[Message]:
-    """The messages, oldest first. An answer nobody works on any more is ``interrupted``."""
-    messages = []
-    for number, row in enumerate(load_chat_history(conversation_id, workspace)):
-        if not isinstance(row, dict) or row.get("role") not in ("user", "assistant"):
-            continue
-        row.setdefault("id", f"{number:032x}")
-        message = Message.model_validate(row)
-        if message.state == "running" and not _alive(workspace, message.id):
-            message.state = "interrupted"
-        messages.append(message)
-    return messages
+    """The messages, oldest first; treat them as immutable. An answer nobody works on any more is
+    ``interrupted``."""
+    return [
+        message.model_copy(update={"state": "interrupted"})
+        if message.state == "running" and not _alive(workspace, message.id)
+        else message
+        for message in _as_stored(history_file(conversation_id, workspace))
+    ]
+
+
+def _as_stored(file: JsonFile) -> list[Message]:
+    """The messages of a history; an unchanged file answers with the models made before."""
+    rows = file.read()
+    known = _read.get(file.path)
+    if known is None or known[0] is not rows:
+        messages = [
+            Message.model_validate({"id": f"{number:032x}"} | row)
+            for number, row in enumerate(rows)
+            if isinstance(row, dict) and row.get("role") in ("user", "assistant")
+        ]
+        known = _read[file.path] = (rows, messages)
+    return known[1]
 
 
 def _alive(workspace: Workspace, message_id: str) -> bool:
