@@ -67,7 +67,8 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/pytest -n 2 -m "not browser" $(ARGS)
+	$(BIN)/pytest -m browser $(ARGS)
 
 lock: $(VENV)/.installed
 	@for name in build run test; do \

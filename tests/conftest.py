@@ -4,7 +4,7 @@
   caller are gone; the hash embedder is the default.
 - ``HALO_CACHE_DIR`` is one folder for all tests and runs, so the bundled model is converted once.
 - A test that reaches for another machine is refused and fails, in child Python processes too.
-- Tests marked ``browser`` run on one worker, and are skipped with a sentence without Chromium.
+- Tests marked ``browser`` are skipped with a sentence where there is no Chromium.
 """
 
 from __future__ import annotations
@@ -117,7 +117,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     may_skip = chromium() is None and not os.environ.get("CI")
     for item in items:
         if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("browser"))
             if may_skip:
                 item.add_marker(skip)
 
