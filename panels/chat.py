@@ -25,8 +25,8 @@ from services.models import Message
 from services.sample import SAMPLE_QUESTIONS
 from services.workspace import Workspace
 
-TURNS = 10
-"""Questions shown with their answers: the last twenty messages."""
+TURNS = 8
+"""Questions shown with their answers: about 70 elements each of the 1,500 a page may have."""
 FRESH = "new"
 """Stands for a conversation that begins with its first question."""
 LISTED = 30

@@ -1,7 +1,8 @@
 """The Sources panel: add, filter, include, a row a source; an opened source replaces the list.
 
-Rows come 25 a page. Only rows that are being read change by themselves: one fragment writes their
-status lines into slots that the rows left open, and the page follows when one changes its state.
+Rows come 16 a page, as many as a tall window shows: a row costs 43 of the page's 1,500 elements.
+Only rows that are being read change by themselves: one fragment writes their status lines into
+slots that the rows left open, and the page follows when one changes its state.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from services import ingestion
 from services.ingestion import SourceView
 from services.workspace import Workspace
 
-PAGE = 25
+PAGE = 16
 
 
 def panel(workspace: Workspace, views: list[SourceView]) -> None:

@@ -236,14 +236,24 @@ class VectorTable:
         self.identity = Identity.from_json(metadata[_IDENTITY].decode())
 
     def add(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Append rows without vectors. Raises StorageError or DiskFullError."""
+        """Append rows without vectors. Raises StorageError or DiskFullError.
+
+        Rows of the same revisions, left by a process that was killed before its commit, go first.
+        """
         import pyarrow as pa
 
+        self._clear(sorted({row["revision"] for row in rows}))
         with self._write:
             schema = self._table.schema
             data = pa.Table.from_pylist(list(rows), schema=schema)
             self._attempt(lambda: self._table.add(data), "adding passages to the index")
             self._ensure_indexes()
+
+    def _clear(self, revisions: list[str]) -> None:
+        for at in range(0, len(revisions), 500):
+            some = revisions[at : at + 500]
+            if self._table.count_rows(f"revision IN ({_quoted(some)})"):
+                self.delete(some)
 
     def fill(self, chunk_ids: Sequence[str], vectors: Vectors) -> None:
         """Store the vectors of rows that are there; every vector was checked by the embedder."""

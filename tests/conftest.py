@@ -116,9 +116,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason="no Chromium was found (Debian's package is called chromium)")
     may_skip = chromium() is None and not os.environ.get("CI")
     for item in items:
-        if item.get_closest_marker("browser"):
-            if may_skip:
-                item.add_marker(skip)
+        if may_skip and item.get_closest_marker("browser"):
+            item.add_marker(skip)
 
 
 def pytest_report_header() -> str:

@@ -32,6 +32,7 @@ NEEDED_BY_OTHERS = {
     "uv": "installs the locks",
     "mypy": "run by make test",
     "ruff": "run by make test",
+    "pytest-timeout": "run by make test",
     "pytest-xdist": "run by make test",
     "playwright": "drives the browser tests",
     # part of the agreed set, for agents, media, online models and documents

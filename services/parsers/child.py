@@ -150,6 +150,12 @@ def _limit_cpu(seconds: float) -> None:
 
 
 def _peak_mb() -> float:
+    """Most memory this process ever had. Linux's getrusage starts at the parent's own size."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    except (OSError, IndexError):
+        pass
     if resource is None:
         return 0.0
     peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

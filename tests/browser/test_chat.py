@@ -435,10 +435,10 @@ def test_a_conversation_is_exported_as_markdown(
 def test_a_long_conversation_stays_light(slow: App, screen: Page, workspace: Workspace) -> None:
     write(workspace, [m for n in range(100) for m in exchange(workspace, f"Question {n}")])
     page = opened(screen, slow)
-    expect(page.locator(".q")).to_have_count(10)
+    expect(page.locator(".q")).to_have_count(8)
     assert page.locator(".stMain *").count() <= 1500
     page.locator(".st-key-earlier button").click()
-    expect(page.locator(".q")).to_have_count(20)
+    expect(page.locator(".q")).to_have_count(16)
 
 
 # -- safety ---------------------------------------------------------------------------------------

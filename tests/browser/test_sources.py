@@ -194,11 +194,11 @@ def test_hostile_text_stays_text(page: Page, app: App) -> None:
     assert page.title() == "HALO"
 
 
-def test_rows_come_25_a_page(page: Page, app: App) -> None:
+def test_rows_come_16_a_page(page: Page, app: App) -> None:
     app.ready(app.add(*((f"File {n:02}.txt", f"Text {n}.".encode()) for n in range(30))))
-    expect(page.locator("[class*=st-key-row_]")).to_have_count(25)
+    expect(page.locator("[class*=st-key-row_]")).to_have_count(16)
     page.locator(".st-key-source_page").get_by_text("2", exact=True).click()
-    expect(page.locator("[class*=st-key-row_]")).to_have_count(5)
+    expect(page.locator("[class*=st-key-row_]")).to_have_count(14)
     page.locator(".st-key-source_filter input").fill("file 07")
     expect(page.locator("[class*=st-key-row_]")).to_have_count(1)
 

@@ -1,8 +1,9 @@
 """JSON files survive crashes, damage and other writers."""
 
 import json
-import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from services.errors import DamagedFileError, DiskFullError
 from services.jsonfile import COPIES, JsonFile
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def things(folder: Path) -> JsonFile:
@@ -127,19 +130,25 @@ def test_threads_do_not_lose_each_others_writes(file: JsonFile) -> None:
     assert len(file.read()) == 80
 
 
-def _append_many(folder: Path, who: int) -> None:
-    for n in range(20):
-        append(things(folder), [who, n])
+APPEND = """
+import sys
+from pathlib import Path
+from services.jsonfile import JsonFile
+folder, who = Path(sys.argv[1]), sys.argv[2]
+file = JsonFile(
+    folder / "things.json", [], locks=folder / "locks", quarantine=folder / "quarantine"
+)
+for n in range(20):
+    file.update(lambda rows: [*rows, [who, n]])
+"""
 
 
 def test_processes_do_not_lose_each_others_writes(file: JsonFile) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_append_many, args=(file.path.parent, k)) for k in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    workers = [
+        subprocess.Popen([sys.executable, "-c", APPEND, str(file.path.parent), str(k)], cwd=PROJECT)
+        for k in range(3)
+    ]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
     assert len(file.read()) == 60
 
 

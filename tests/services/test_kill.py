@@ -109,7 +109,7 @@ def test_killed_fifty_times_nothing_is_lost(workspace: Workspace) -> None:
     pick = random.Random(SEED)
     saved = Saved()
     for n in range(KILLS):
-        run_and_kill(n, pick.uniform(0.0, 1.2), saved)
+        run_and_kill(n, pick.uniform(0.0, 2.4), saved)
         check_nothing_lost(workspace, saved)
         if n % 10 == 9:
             check_nothing_half_visible(workspace)

@@ -12,9 +12,10 @@ from services.errors import EmbedderError
 from services.ingestion import add_files, cancel_source, delete_sources, list_sources, retry_source
 from services.intake import Incoming
 from services.lance import open_table
+from services.models import Job
 from services.pipeline import Pipeline, state_stamp
 from services.search import search
-from services.storage import load_sources
+from services.storage import load_sources, update_sources
 from services.workspace import Workspace
 
 LONG = "\n\n".join(
@@ -180,3 +181,23 @@ def test_the_stamp_changes_with_every_commit_and_only_then(workspace: Workspace)
 
 def test_waiting_needs_no_worker_when_all_is_done(workspace: Workspace) -> None:
     Pipeline(lambda: [workspace]).wait(workspace, [])
+
+
+def test_rows_left_by_a_killed_worker_are_not_doubled(workspace: Workspace) -> None:
+    """Killed between adding the passages and committing them: the job and its rows are there."""
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG)])
+    first = Pipeline(lambda: [workspace]).start()
+    first.wait(workspace, [added.source_id or ""])
+    first.stop()
+    (source,) = load_sources(workspace)
+    uncommitted = {"revision": None, "status": "queued", "chunks": 0, "vectors": 0}
+    update_sources({source.id: uncommitted}, workspace)
+    jobs.put(workspace, Job(source_id=source.id, revision=source.revision or ""))
+    second = Pipeline(lambda: [workspace]).start()
+    second.wait(workspace, [source.id])
+    second.stop()
+    (again,) = load_sources(workspace)
+    assert (again.status, again.revision, again.error) == ("ready", source.revision, None)
+    table = open_table(workspace.vector_uri, "sources")
+    assert table
+    assert table.revisions() == {source.revision: source.chunks}

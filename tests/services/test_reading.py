@@ -275,3 +275,14 @@ def test_a_closed_reader_starts_again(file: Path, out: Path) -> None:
     reader.close()
     assert reader.read(file, "a", out=out).blocks
     reader.close()
+
+
+def test_a_large_parent_does_not_make_its_child_look_large(file: Path, out: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from services.reading import Reader\n"
+        "big = bytearray(900 << 20)\n"
+        "with Reader() as reader:\n"
+        "    reader.read(Path(sys.argv[1]), 'a.txt', out=Path(sys.argv[2]))\n"
+        "    assert reader._child is not None\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(file), str(out)], check=True, cwd=ROOT)
