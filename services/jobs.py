@@ -44,7 +44,8 @@ def put(workspace: Workspace, job: Job, *, durable: bool = True) -> None:
 
 def get(workspace: Workspace, job_id: str) -> Job | None:
     """The job as last written, None when it ended."""
-    return _read(_path(workspace, job_id))
+    job = _read(_path(workspace, job_id))
+    return job.model_copy() if job else None
 
 
 def remove(workspace: Workspace, job_id: str) -> None:
@@ -66,14 +67,21 @@ def is_cancelled(workspace: Workspace, job_id: str) -> bool:
 
 
 def all_jobs(workspace: Workspace) -> list[Job]:
-    """Every job, oldest first. Unchanged files answer from memory."""
+    """Every job, oldest first. Unchanged files answer from memory: treat them as immutable."""
+    found = [job for job in map(_read, _files(workspace)) if job]
+    return sorted(found, key=lambda job: (job.created_at, job.id))
+
+
+def ids(workspace: Workspace) -> list[str]:
+    """The ids of all jobs, without reading them."""
+    return [path.stem for path in _files(workspace)]
+
+
+def _files(workspace: Workspace) -> list[Path]:
     try:
-        with os.scandir(workspace.jobs) as entries:
-            paths = [Path(entry.path) for entry in entries if entry.name.endswith(".json")]
+        return list(workspace.jobs.glob("*.json"))
     except FileNotFoundError:
         return []
-    found = [job for job in map(_read, paths) if job]
-    return sorted(found, key=lambda job: (job.created_at, job.id))
 
 
 def _read(path: Path) -> Job | None:
@@ -84,7 +92,7 @@ def _read(path: Path) -> Job | None:
         with _guard:
             known = _seen.get(path)
         if known and known[0] == stamp:
-            return known[1].model_copy()
+            return known[1]
         job = Job.model_validate(json.loads(path.read_bytes()))
     except FileNotFoundError:
         with _guard:
@@ -95,7 +103,7 @@ def _read(path: Path) -> Job | None:
         return None
     with _guard:
         _seen[path] = (stamp, job)
-    return job.model_copy()
+    return job
 
 
 @contextlib.contextmanager
@@ -135,15 +143,14 @@ def release(workspace: Workspace, lock: FileLock, *, ended: bool) -> None:
 
 
 class Progress:
-    """Writes a job's progress at most twice a second."""
+    """Writes a job's progress at most twice a second; a job that ends sooner writes none."""
 
     def __init__(self, workspace: Workspace, job: Job) -> None:
-        self._workspace, self._job, self._last = workspace, job, 0.0
+        self._workspace, self._job, self._last = workspace, job, time.monotonic()
 
     def __call__(self, state: JobState, done: int, total: int) -> None:
-        changed = state != self._job.state
         self._job.state, self._job.done, self._job.total = state, done, total
-        if changed or time.monotonic() - self._last > 0.5:
+        if time.monotonic() - self._last > 0.5:
             self._last = time.monotonic()
             if _path(self._workspace, self._job.id).exists():
                 put(self._workspace, self._job, durable=False)

@@ -52,6 +52,8 @@ SLICE = 16
 """Passages embedded at once: small enough that new text never waits long."""
 FLUSH = 256
 """Vectors gathered before they are written, unless a source is finished earlier."""
+GATHER_SECONDS = 0.5
+"""While many sources are read, their commits are gathered for so long."""
 SWEEP_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0
 END = frozenset({"ready", "failed", "needs_password", "cancelled"})
@@ -92,7 +94,8 @@ class Pipeline:
         self._to_index: deque[_Task] = deque()
         self._to_embed: deque[_Task] = deque()
         self._buffer: list[tuple[_Task, str, Any]] = []
-        self._flushed = time.monotonic()
+        self._finished: list[_Task] = []
+        self._flushed = self._committed = time.monotonic()
         self._touched: dict[int, VectorTable] = {}
         self._stopping = False
         self._threads: list[threading.Thread] = []
@@ -124,7 +127,7 @@ class Pipeline:
             self._wake.notify_all()
         for thread in self._threads:
             thread.join(timeout=30)
-        for task in (*self._to_index, *self._to_embed):
+        for task in (*self._to_index, *self._to_embed, *self._finished):
             jobs.release(task.workspace, task.lock, ended=False)
 
     def wait(
@@ -137,13 +140,13 @@ class Pipeline:
         """Return when each of these sources has reached its end, here or in another process."""
         wanted = set(ids)
         while True:
-            views = [v for v in ingestion.list_sources(workspace) if v.source.id in wanted]
             if on_progress:
-                on_progress(views)
-            busy = {job.source_id for job in jobs.all_jobs(workspace)} & wanted
-            if not busy and all(_at_end(view.source) for view in views):
+                views = ingestion.list_sources(workspace)
+                on_progress([view for view in views if view.source.id in wanted])
+            left = [s for s in load_sources(workspace) if s.id in wanted and not _at_end(s)]
+            if not left and not wanted & {job.source_id for job in jobs.all_jobs(workspace)}:
                 return
-            time.sleep(0.05)
+            time.sleep(0.02 if len(left) < 10 else 0.2)
 
     def embedder_state(self) -> Literal["ready", "preparing", "missing"]:
         """Whether the embedder can be used now."""
@@ -168,7 +171,7 @@ class Pipeline:
                 stamp = folder_stamp(workspace.jobs)
                 if full or stamps.get(workspace.root) != stamp:
                     stamps[workspace.root] = stamp
-                    self._guarded(lambda w=workspace: self._scan(w))  # type: ignore[misc]
+                    self._guarded(lambda w=workspace, f=full: self._scan(w, f))  # type: ignore[misc]
             if full:
                 last_scan = now
             if now - last_sweep > SWEEP_SECONDS and self._idle():
@@ -202,19 +205,23 @@ class Pipeline:
         self._warm = True
         return self
 
-    def _scan(self, workspace: Workspace) -> None:
-        """Queue jobs nobody has in hand; give unfinished sources without a job a new one."""
-        ingestion.resume_missing_jobs(workspace)
-        found = jobs.all_jobs(workspace)
-        with self._wake:
-            for job in found:
-                if job.id not in self._known and job.state != "waiting":
+    def _scan(self, workspace: Workspace, full: bool) -> None:
+        """Queue jobs nobody has in hand. A full scan also gives unfinished sources without a job a
+        new one, and ends a move to another embedder that waits for nobody."""
+        if full:
+            ingestion.resume_missing_jobs(workspace)
+        new = [jobs.get(workspace, key) for key in jobs.ids(workspace) if key not in self._known]
+        found = [job for job in new if job and job.state != "waiting"]
+        if found:
+            with self._wake:
+                for job in sorted(found, key=lambda job: (job.created_at, job.id)):
                     self._known.add(job.id)
                     self._to_read.append((workspace, job))
-            self._wake.notify_all()
-        moving = [job for job in found if job.moving]
-        if moving and all(job.state == "waiting" for job in moving):
-            self._commit_move(workspace, moving[0].table)
+                self._wake.notify_all()
+        if full:
+            moving = [job for job in jobs.all_jobs(workspace) if job.moving]
+            if moving and all(job.state == "waiting" for job in moving):
+                self._commit_move(workspace, moving[0].table)
 
     def _idle(self) -> bool:
         return not (self._to_read or self._to_index or self._to_embed)
@@ -313,14 +320,22 @@ class Pipeline:
                 )
                 if self._stopping:
                     return
-                texts = list(self._to_index)
-                self._to_index.clear()
+                texts = list(self._to_index) if self._text_is_due() else []
+                for _ in texts:
+                    self._to_index.popleft()
             if texts:
                 self._add_texts(texts)
+                self._committed = time.monotonic()
             elif self._to_embed:
                 self._embed_slice()
+            elif self._to_index:
+                time.sleep(0.02)  # more is being read; it will be committed together
             else:
                 self._refresh_tables()
+
+    def _text_is_due(self) -> bool:
+        """A single source's text is committed at once, those of many together twice a second."""
+        return not self._to_read or time.monotonic() - self._committed > GATHER_SECONDS
 
     def _add_texts(self, tasks: list[_Task]) -> None:
         """Add the passages of all waiting sources, then commit them together."""
@@ -364,31 +379,32 @@ class Pipeline:
         table = first.table
         assert table is not None
         slice_: list[tuple[_Task, str, str]] = []
-        finished: list[_Task] = []
         for task in list(self._to_embed):
             if len(slice_) >= SLICE or task.table is not table:
                 break
             if jobs.is_cancelled(task.workspace, task.job.id):
                 self._to_embed.remove(task)
+                self._buffer = [item for item in self._buffer if item[0] is not task]
                 self._drop(task)
                 continue
             while task.pending and len(slice_) < SLICE:
                 slice_.append((task, *task.pending.popleft()))
             if not task.pending:
                 self._to_embed.remove(task)
-                finished.append(task)
+                self._finished.append(task)
         try:
             if slice_:
                 vectors = get_embedder(table.identity).embed_passages([s[2] for s in slice_])
                 for (task, key, _), vector in zip(slice_, vectors, strict=True):
                     self._buffer.append((task, key, vector))
                     task.made += 1
-            if finished or len(self._buffer) >= FLUSH or time.monotonic() - self._flushed > 2.0:
+            if self._flush_is_due(table):
                 self._flush(table)
-            self._finish(finished)
+                finished, self._finished = self._finished, []
+                self._finish(finished)
         except HaloError as error:
-            hit = [item[0] for item in (*slice_, *self._buffer)]
-            self._buffer = []
+            hit = [*self._finished, *(item[0] for item in (*slice_, *self._buffer))]
+            self._buffer, self._finished = [], []
             for task in {id(task): task for task in hit}.values():
                 if task in self._to_embed:
                     self._to_embed.remove(task)
@@ -397,6 +413,13 @@ class Pipeline:
         for task in {id(s[0]): s[0] for s in slice_}.values():
             if task.pending and task.progress:
                 task.progress("embedding", task.made, task.total)
+
+    def _flush_is_due(self, table: VectorTable) -> bool:
+        """At once when nothing more of this table waits; else when enough or long enough."""
+        more = any(task.table is table for task in self._to_embed)
+        waited = time.monotonic() - self._flushed
+        finished_one = bool(self._finished) and waited > GATHER_SECONDS
+        return not more or finished_one or len(self._buffer) >= FLUSH or waited > 2.0
 
     def _flush(self, table: VectorTable) -> None:
         import numpy as np

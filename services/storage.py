@@ -33,12 +33,18 @@ def as_row(item: Stored | Mapping[str, Any]) -> Row:
 
 
 def _load(file: JsonFile, model: type[S]) -> list[S]:
-    """The rows as models; an unchanged file answers with the models made before."""
+    """The rows as models; unchanged rows answer with the models made before."""
     rows = file.read()
     known = _models.get(file.path)
     if known is None or known[0] is not rows:
-        known = (rows, [model.model_validate(row) for row in rows])
-        _models[file.path] = known
+        before = (
+            {row.get("id"): (row, made) for row, made in zip(*known, strict=True)} if known else {}
+        )
+        models = []
+        for row in rows:
+            same = before.get(row.get("id"))
+            models.append(same[1] if same and same[0] == row else model.model_validate(row))
+        known = _models[file.path] = (rows, models)
     return list(known[1])
 
 
