@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: every benchmark that needs no data from outside, one after the other."""
+"""``python -m benchmarks``: every benchmark that needs no data from outside, one after another."""
 
 import subprocess
 import sys

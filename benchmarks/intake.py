@@ -60,8 +60,8 @@ def made_pdf(pages: int, salt: int) -> bytes:
     return out.getvalue()
 
 
-def first_answer(workspace: Workspace, worker: Pipeline, data: bytes) -> dict[str, Any]:
-    """Seconds from dropping a PDF to the first cited answer, and to all vectors."""
+def first_answer(workspace: Workspace, data: bytes) -> dict[str, Any]:
+    """Seconds from dropping a PDF to its text being ready and to the first cited answer."""
     start = time.perf_counter()
     (added,) = add_files(workspace, [Incoming("series.pdf", data)])
     source_id = added.source_id or ""
@@ -70,11 +70,8 @@ def first_answer(workspace: Workspace, worker: Pipeline, data: bytes) -> dict[st
     text_ready = time.perf_counter() - start
     answer = chat.answer_question(workspace, QUESTION, [source_id])
     answered = time.perf_counter() - start
-    worker.wait(workspace, [source_id])
-    ready = time.perf_counter() - start
     cited = any("Pump 57 delivered" in citation.quote for citation in answer.citations)
-    delete_sources(workspace, [source_id])
-    return {"text_ready": text_ready, "answered": answered, "ready": ready, "cited": cited}
+    return {"id": source_id, "text_ready": text_ready, "answered": answered, "cited": cited}
 
 
 def growth(workspace: Workspace, worker: Pipeline, many: int) -> dict[str, float]:
@@ -126,15 +123,18 @@ def main() -> None:
     with report.data_folder():
         workspace = open_workspace()
         worker = Pipeline(lambda: [workspace]).warm().start()
-        first_answer(workspace, worker, made_pdf(3, 99))
-        files = [
-            options.pdf.read_bytes() if options.pdf else made_pdf(PAGES, n) for n in range(RUNS)
-        ]
-        firsts = [first_answer(workspace, worker, data) for data in files]
-        cold_source = add_files(workspace, [Incoming("series.pdf", made_pdf(PAGES, 77))])
-        worker.wait(workspace, [item.source_id or "" for item in cold_source])
+        first_answer(workspace, made_pdf(3, 99))
+        firsts = []
+        for number in range(RUNS):
+            data = options.pdf.read_bytes() if options.pdf else made_pdf(PAGES, number)
+            firsts.append(first_answer(workspace, data))
+            if number < RUNS - 1:
+                delete_sources(workspace, [firsts[-1]["id"]])
+        start = time.perf_counter()
+        worker.wait(workspace, [firsts[-1]["id"]])
+        vectors = time.perf_counter() - start
         cold = cold_ask()
-        delete_sources(workspace, [item.source_id or "" for item in cold_source])
+        delete_sources(workspace, [firsts[-1]["id"]])
         grown = growth(workspace, worker, options.many)
         worker.stop()
         memory = _peak_mb()
@@ -148,7 +148,7 @@ def main() -> None:
         _row(
             f"100-page PDF: first cited answer ({cited}/{RUNS} cited)", middle("answered"), "s", 3.0
         ),
-        _row("100-page PDF: all vectors", middle("ready"), "s", None),
+        _row("100-page PDF: all vectors after that (one run)", vectors, "s", None),
         _row("halo ask, cold process", cold, "s", 3.0),
         _row("adding a source: around the 10th", grown["early"], "ms", None),
         _row(f"adding a source: around the {options.many}th", grown["late"], "ms", None),
