@@ -20,6 +20,7 @@ _LINES = 40
 _CELL = 30
 _SEPARATOR = " | "
 _BULLET = re.compile(r"\s*[-–•*▪●◦]\s+")
+_NUMBER = re.compile(r"\s*(?:\d{1,3}|[a-zA-Z])[.)]\s")
 
 Span = tuple[int, int]
 
@@ -106,9 +107,7 @@ def _piece_html(piece: Piece, hit: Span | None) -> str:
         case "table":
             return _table(piece, hit)
         case "list":
-            items = "".join(
-                f"<li>{_marked(block, start, end, hit)}</li>" for start, end in _items(piece)
-            )
+            items = "".join(_item(block, start, end, hit) for start, end in _items(piece))
             return f"<ul>{items}</ul>"
         case "heading":
             level = min((block.level or 2) + 1, 5)
@@ -124,6 +123,12 @@ def _lines(piece: Piece) -> Iterator[Span]:
     for line in piece.block.text[piece.start : piece.end].splitlines(keepends=True):
         yield at, at + len(line.rstrip("\r\n"))
         at += len(line)
+
+
+def _item(block: Block, start: int, end: int, hit: Span | None) -> str:
+    """One item; a number of its own takes the place of the bullet."""
+    own = ' class="numbered"' if _NUMBER.match(block.text, start, end) else ""
+    return f"<li{own}>{_marked(block, start, end, hit)}</li>"
 
 
 def _items(piece: Piece) -> Iterator[Span]:

@@ -135,17 +135,19 @@ class JsonFile:
             return self._recover() if self._copies() else self.empty
         except OSError as error:
             raise from_os_error(error, f"reading {self.path.name}") from error
-        stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         with _parsed_lock:
             known = _parsed.get(self.path)
-        if known and known[0] == stamp:
+        if known and known[0] == _stamp(stat):
             return known[1]
         value = self._parse(self.path)
         if value is None:
             return self._recover()
-        with _parsed_lock:
-            _parsed[self.path] = (stamp, value)
+        self._remember(stat, value)
         return value
+
+    def _remember(self, stat: os.stat_result, value: Any) -> None:
+        with _parsed_lock:
+            _parsed[self.path] = (_stamp(stat), value)
 
     def update(self, change: Callable[[Any], Any]) -> Any:
         """Read, change and replace under the lock; returns the new value.
@@ -159,6 +161,7 @@ class JsonFile:
                 return before
             self._keep_copy()
             write_bytes(self.path, dump(after))
+            self._remember(self.path.stat(), after)
         return after
 
     def _parse(self, path: Path) -> Any | None:
@@ -219,6 +222,11 @@ class JsonFile:
                 )
             write_bytes(self.path, good[0].read_bytes())
             return good[1]
+
+
+def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
+    """What differs after every replace of a file."""
+    return (stat.st_ino, stat.st_mtime_ns, stat.st_size)
 
 
 def _copy(value: Any) -> Any:

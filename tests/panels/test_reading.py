@@ -90,3 +90,14 @@ def test_pages_slides_and_sheets_are_named_once() -> None:
     )
     marks = re.findall(r'class="pagemark num">(.*?)<', html_of(doc))
     assert marks == ["p. 47 (PDF 51)", "slide 2", "sheet Segments"]
+
+
+def test_a_numbered_item_keeps_its_number_and_gets_no_bullet() -> None:
+    html = html_of(document(Block(kind="list", text="1. First\n- Second\n12) Third\n3.5 million")))
+    items = re.findall(r"<li( class=\"numbered\")?>(.*?)</li>", html)
+    assert [(bool(own), text) for own, text in items] == [
+        (True, "1. First"),
+        (False, "Second"),
+        (True, "12) Third"),
+        (False, "3.5 million"),
+    ]
