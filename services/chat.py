@@ -71,6 +71,8 @@ class _Turn:
     stage: Stage = "searching"
     text: str = ""
     stopped: threading.Event = field(default_factory=threading.Event)
+    settled: bool = False
+    """True once its end is decided; whoever sets it writes it."""
     ended_at: float | None = None
 
 
@@ -294,11 +296,12 @@ def stop(workspace: Workspace, message_id: str) -> None:
     """Stop answering; the text so far is kept and marked stopped before this returns."""
     with _guard:
         found = _turns.get(message_id)
-        if found is None or found.state != "running":
+        if found is None or found.settled:
             return
+        found.settled = True
         found.stopped.set()
-        found.state = "stopped"
-    _settle(found, Answer(text=found.text, grounded=False) if found.text else None, None, 0.0)
+    kept = Answer(text=found.text, grounded=False) if found.text else None
+    _settle(found, "stopped", kept, None, 0.0)
 
 
 def _view(found: _Turn) -> TurnView:
@@ -363,10 +366,10 @@ def _run(running: _Turn) -> None:
         )
         answer, error = None, fault.as_dict()
     with _guard:
-        if running.stopped.is_set():
+        if running.settled:
             return
-        running.state = "failed" if error else "done"
-    _settle(running, answer, error, time.monotonic() - started)
+        running.settled = True
+    _settle(running, "failed" if error else "done", answer, error, time.monotonic() - started)
 
 
 def _stage_of(running: _Turn) -> Any:
@@ -382,12 +385,16 @@ def _write_out(running: _Turn, answer: Answer) -> None:
 
 
 def _settle(
-    running: _Turn, answer: Answer | None, error: dict[str, Any] | None, seconds: float
+    running: _Turn,
+    state: MessageState,
+    answer: Answer | None,
+    error: dict[str, Any] | None,
+    seconds: float,
 ) -> None:
-    """Write the end of a turn into its message."""
+    """Write the end of a turn into its message; only then does the turn show that it ended."""
     fields: dict[str, Any] = {
         "content": answer.text if answer else running.text,
-        "state": running.state,
+        "state": state,
         "seconds": round(seconds, 2) or None,
         "answer": answer.model_dump(mode="json") if answer else None,
         "error": error,
@@ -404,8 +411,9 @@ def _settle(
         history_file(running.conversation_id, running.workspace).update(change)
     except HaloError as problem:
         log.warning("an answer could not be stored: %s", problem)
-        running.state = "failed"
+        state = "failed"
     finally:
+        running.state = state
         running.stage, running.ended_at = "done", time.time()
         running.lock.release()
         lock_file = running.workspace.locks / f"turn-{running.message_id}.lock"

@@ -47,7 +47,8 @@ class Saved:
             self.answered[said["answered"]] = said["conversation"]
 
 
-def run_and_kill(seed: int, after: float, saved: Saved) -> None:
+def run_and_kill(seed: int, lines: int, after: float, saved: Saved) -> None:
+    """Let a process say so many things are saved, and kill it so many seconds later."""
     worker = subprocess.Popen(
         [sys.executable, "-m", "tests.services.crash_worker", str(seed)],
         cwd=PROJECT,
@@ -57,6 +58,8 @@ def run_and_kill(seed: int, after: float, saved: Saved) -> None:
     )
     assert worker.stdout
     assert "started" in worker.stdout.readline()
+    for _ in range(lines):
+        saved.hear(worker.stdout.readline())
     time.sleep(after)
     worker.send_signal(signal.SIGKILL)
     for line in worker.stdout:
@@ -109,7 +112,7 @@ def test_killed_fifty_times_nothing_is_lost(workspace: Workspace) -> None:
     pick = random.Random(SEED)
     saved = Saved()
     for n in range(KILLS):
-        run_and_kill(n, pick.uniform(0.0, 2.4), saved)
+        run_and_kill(n, pick.randrange(9), pick.uniform(0.0, 0.5), saved)
         check_nothing_lost(workspace, saved)
         if n % 10 == 9:
             check_nothing_half_visible(workspace)
