@@ -39,6 +39,7 @@ def sweep(workspace: Workspace) -> int:
         _expire(workspace)
         taken = _sweep_rows(workspace) + _sweep_documents(workspace) + _sweep_originals(workspace)
         trash.empty_leftovers(workspace)
+        _clear_unfinished_writes(workspace)
         return taken
 
 
@@ -137,6 +138,14 @@ def _sweep_originals(workspace: Workspace) -> int:
             trash.set_aside(workspace, path)
             taken += 1
     return taken
+
+
+def _clear_unfinished_writes(workspace: Workspace) -> None:
+    """Temporary files of writers that were killed before their rename."""
+    for folder in (workspace.root, workspace.jobs, workspace.chats, workspace.trash):
+        for path in folder.glob("*.tmp"):
+            if _age(path) > INCOMING_GRACE:
+                path.unlink(missing_ok=True)
 
 
 def _age(path: Path) -> float:

@@ -83,6 +83,17 @@ def test_a_fresh_original_waits_for_its_record(workspace: Workspace) -> None:
     assert fresh.exists()
 
 
+def test_unfinished_writes_of_killed_writers_are_cleared(workspace: Workspace) -> None:
+    add_files(workspace, [Incoming("a.txt", b"text")])
+    old, fresh = workspace.jobs / "x.1.tmp", workspace.root / ".sources.json.ab.tmp"
+    for path in (old, fresh):
+        path.write_text("{")
+    age(old, sweep.INCOMING_GRACE + 60)
+    sweep.sweep(workspace)
+    assert not old.exists()
+    assert fresh.exists()
+
+
 def test_a_deletion_can_be_undone_until_it_expires(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
