@@ -252,7 +252,11 @@ class VectorTable:
     def _clear(self, revisions: list[str]) -> None:
         for at in range(0, len(revisions), 500):
             some = revisions[at : at + 500]
-            if self._table.count_rows(f"revision IN ({_quoted(some)})"):
+            try:
+                left = self._table.count_rows(f"revision IN ({_quoted(some)})")
+            except (OSError, ValueError, RuntimeError) as error:
+                raise _storage_error(error, "adding passages to the index") from error
+            if left:
                 self.delete(some)
 
     def fill(self, chunk_ids: Sequence[str], vectors: Vectors) -> None:

@@ -323,12 +323,23 @@ class Pipeline:
                 texts = list(self._to_index) if self._text_is_due() else []
                 for _ in texts:
                     self._to_index.popleft()
-            if texts:
-                self._add_texts(texts)
-                self._committed = time.monotonic()
-            elif self._to_embed:
-                self._embed_slice()
-            elif self._to_index:
+            in_hand = texts or list(self._to_embed)
+            try:
+                if texts:
+                    self._add_texts(texts)
+                    self._committed = time.monotonic()
+                elif in_hand:
+                    self._embed_slice()
+            except Exception as error:  # the job runner must outlive any single fault
+                log.exception("an unexpected fault while indexing")
+                in_hand = [*texts, *self._to_embed, *self._finished]
+                self._to_embed.clear()
+                self._buffer, self._finished = [], []
+                for task in in_hand:
+                    self._fail(task, _unexpected(error))
+            if in_hand:
+                continue
+            if self._to_index:
                 time.sleep(0.02)  # more is being read; it will be committed together
             else:
                 self._refresh_tables()
@@ -537,15 +548,16 @@ class Pipeline:
             self._fail(task, error)
         except Exception as error:  # the job runner: one bad file never stops the others
             log.exception("an unexpected fault while reading a source")
-            self._fail(
-                task,
-                HaloError(
-                    f"Reading met an unexpected fault ({type(error).__name__}).",
-                    code="unexpected",
-                    step="Try again; the log has the details.",
-                    kind=type(error).__name__,
-                ),
-            )
+            self._fail(task, _unexpected(error))
+
+
+def _unexpected(error: Exception) -> HaloError:
+    return HaloError(
+        f"Reading met an unexpected fault ({type(error).__name__}).",
+        code="unexpected",
+        step="Try again; the log has the details.",
+        kind=type(error).__name__,
+    )
 
 
 def _retired(source: Source) -> dict[str, Any]:

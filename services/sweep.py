@@ -96,8 +96,8 @@ def _tables(workspace: Workspace) -> Iterator[tuple[str, VectorTable]]:
 
 def _sweep_rows(workspace: Workspace) -> int:
     taken = 0
-    in_use = {source.table for source in load_sources(workspace)}
-    in_use |= {job.table for job in jobs.all_jobs(workspace)}
+    in_use = {source.table for source in load_sources(workspace) if source.table}
+    at_work = bool(jobs.all_jobs(workspace))
     for name, table in list(_tables(workspace)):
         kept, _ = _kept(workspace)
         dead = [
@@ -108,7 +108,7 @@ def _sweep_rows(workspace: Workspace) -> int:
         if dead:
             table.delete(dead)
             taken += len(dead)
-        if in_use - {None} and name not in in_use and table.count() == 0:
+        if in_use and not at_work and name not in in_use and table.count() == 0:
             drop_table(workspace.vector_uri, name)
     return taken
 

@@ -13,6 +13,7 @@ from services.lance import VectorTable, open_table
 from services.models import Job, new_id
 from services.search import search
 from services.storage import load_sources
+from services.tables import writing_table
 from services.workspace import Workspace
 
 from .conftest import Library
@@ -82,6 +83,13 @@ def test_a_fresh_original_waits_for_its_record(workspace: Workspace) -> None:
     fresh.write_text("just taken in")
     assert sweep.sweep(workspace) == 0
     assert fresh.exists()
+
+
+def test_a_new_empty_table_is_kept_for_the_work_that_made_it(workspace: Workspace) -> None:
+    add_files(workspace, [Incoming("a.txt", b"text")])
+    writing_table(workspace)
+    sweep.sweep(workspace)
+    assert table_of(workspace).count() == 0
 
 
 def test_unfinished_writes_of_killed_writers_are_cleared(workspace: Workspace) -> None:
