@@ -100,8 +100,6 @@ class Pipeline:
         self._stopping = False
         self._threads: list[threading.Thread] = []
         self._preparing: tuple[float, str] | None = None
-        self.generation = 0
-        """Grows with every commit, for screens that redraw when something changed."""
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -475,7 +473,6 @@ class Pipeline:
         for task in replaced:
             if task.source.id in there:
                 trash.put(workspace, "revision", _retired(task.source))
-        self.generation += 1
         return set(changes) - there
 
     def _commit_move(self, workspace: Workspace, table: str) -> None:
@@ -500,7 +497,6 @@ class Pipeline:
                 trash.put(workspace, "revision", _retired(source))
             for job in waiting.values():
                 jobs.remove(workspace, job.id)
-        self.generation += 1
 
     def _refresh_tables(self) -> None:
         """Nothing waits: bring the indexes of what was written up to date."""
@@ -514,7 +510,6 @@ class Pipeline:
         jobs.remove(task.workspace, task.job.id)
         jobs.release(task.workspace, task.lock, ended=True)
         self._known.discard(task.job.id)
-        self.generation += 1
 
     def _drop(self, task: _Task) -> None:
         """End a job whose user said stop, or whose source is gone."""
