@@ -256,7 +256,7 @@ def ask(
         raise EmptyQuestionError("The question is empty.", step="Type a question.")
     with _guard:
         for turn in _turns_of(workspace, conversation_id):
-            if turn.question == text:
+            if turn.question == text and _unanswered(turn):
                 return turn.message_id
         asked = Message(role="user", content=text)
         scope = None if source_ids is None else list(source_ids)
@@ -319,6 +319,13 @@ def _turns_of(workspace: Workspace, conversation_id: str) -> list[_Turn]:
         ]
 
 
+def _unanswered(found: _Turn) -> bool:
+    """True until its end is on disk, which is when screens show it: a moment before it is noted
+    here."""
+    stored = _as_stored(history_file(found.conversation_id, found.workspace))
+    return any(m.id == found.message_id and m.state == "running" for m in stored)
+
+
 def _start(
     workspace: Workspace,
     conversation_id: str,
@@ -350,7 +357,10 @@ def _run(running: _Turn) -> None:
     started = time.monotonic()
     try:
         answer = answer_question(
-            running.workspace, running.question, running.source_ids, on_stage=_stage_of(running)
+            running.workspace,
+            running.question,
+            running.source_ids,
+            on_stage=lambda stage: setattr(running, "stage", stage),
         )
         _write_out(running, answer)
         error = None
@@ -370,13 +380,6 @@ def _run(running: _Turn) -> None:
             return
         running.settled = True
     _settle(running, "failed" if error else "done", answer, error, time.monotonic() - started)
-
-
-def _stage_of(running: _Turn) -> Any:
-    def show(stage: Stage) -> None:
-        running.stage = stage
-
-    return show
 
 
 def _write_out(running: _Turn, answer: Answer) -> None:
