@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from services.errors import HaloError
+from services.lance_import import spare_pandas
 from services.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 MOST_CITATIONS = 8
 LONGEST_QUOTE = 600
+
+
+def run() -> int:
+    """The ``halo`` program."""
+    spare_pandas()
+    return main()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -413,4 +420,4 @@ def _done(options: argparse.Namespace, value: dict[str, Any], said: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -21,7 +21,7 @@ from panels.header import header
 from panels.text import t
 from services import chat, ingestion, notebooks, notes, storage
 from services.errors import HaloError, NotFoundError
-from services.pipeline import pipeline, state_stamp
+from services.pipeline import pipeline
 from services.workspace import Workspace, open_workspace
 
 HERE = Path(__file__).parent
@@ -47,7 +47,7 @@ def page(title: str = "") -> Iterator[Workspace]:
         blocked(error)
         st.stop()
     try:
-        seen = state_stamp(workspace)
+        seen = workspace.stamp()
         header(workspace)
         notices(workspace)
         yield workspace

@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from services.pipeline import state_stamp
 from services.workspace import Workspace
 
 QUICK = 0.4
@@ -39,7 +38,7 @@ def heartbeat(workspace: Workspace, seen: str) -> None:
 
     @st.fragment(run_every=IDLE)
     def beat() -> None:
-        if state_stamp(workspace) != seen:
+        if workspace.stamp() != seen:
             st.rerun()
 
     beat()

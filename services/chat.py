@@ -25,7 +25,7 @@ from services.errors import EmbedderError, EmptyQuestionError, HaloError, NotFou
 from services.jsonfile import JsonFile
 from services.models import Answer, Message, MessageState, SearchResult, new_id, now
 from services.search import search
-from services.storage import history_file, load_chat_history, load_sources
+from services.storage import Shared, history_file, load_chat_history, load_sources
 from services.tables import current_name, named_table
 from services.workspace import Workspace
 
@@ -130,10 +130,10 @@ def rename_conversation(workspace: Workspace, conversation_id: str, title: str) 
     history_file(conversation_id, workspace)
     clean = " ".join(title.split())[:120]
 
-    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for row in rows:
+    def change(rows: list[Shared]) -> list[Shared]:
+        for index, row in enumerate(rows):
             if row["id"] == conversation_id:
-                row["title"] = clean
+                rows[index] = {**row, "title": clean}
                 return rows
         return [{"id": conversation_id, "title": clean, "created_at": now()}, *rows]
 
@@ -403,10 +403,10 @@ def _settle(
         "error": error,
     }
 
-    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-        for row in rows:
+    def change(rows: list[Shared]) -> list[Shared] | None:
+        for index, row in enumerate(rows):
             if row.get("id") == running.message_id:
-                row |= fields
+                rows[index] = {**row, **fields}
                 return rows
         return None  # the conversation was deleted meanwhile
 

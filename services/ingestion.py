@@ -18,7 +18,7 @@ from services.intake import Added, Incoming, folder_files, shown_name, take_in
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
 from services.parsers import KINDS, extract_text_from_bytes, sniff
-from services.storage import get_source, load_sources, update_sources
+from services.storage import Shared, get_source, load_sources, update_sources
 from services.tables import target_table
 from services.workspace import Workspace, open_workspace
 
@@ -88,47 +88,40 @@ def _record(
     results: list[Added] = []
     queued: list[Job] = []
 
-    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    def change(rows: list[Shared]) -> list[Shared] | None:
         results.clear()
         queued.clear()
-        fresh: list[dict[str, Any]] = []
+        records = _Records(rows)
         for item in taken:
+            known = records.with_content(item)
+            twin = records.with_name(item)
             if item.outcome == "refused":
                 if item.size == 0 and (item.error or {}).get("code") != "empty_file":
                     results.append(item)  # there was never a file
                     continue
-                row = _same_failure(rows + fresh, item)
-                if row is None:
-                    row = _failed_row(item, origin)
-                    fresh.append(row)
+                row = records.refused_before(item)
+                row = {**row, "error": item.error} if row else _failed_row(item, origin)
+                records.put(row)
                 results.append(replace(item, source_id=row["id"]))
-                continue
-            known = next((r for r in rows + fresh if r.get("sha256") == item.sha256), None)
-            twin = next((r for r in rows + fresh if _same_name(r, item)), None)
-            if known is not None and known["status"] not in (
-                "failed",
-                "cancelled",
-                "needs_password",
-            ):
+            elif known and known["status"] not in ("failed", "cancelled", "needs_password"):
                 results.append(replace(item, outcome="duplicate", source_id=known["id"]))
-            elif known is not None or (twin is not None and same_name == "replace"):
-                row = known or twin
-                assert row is not None
+            elif known or (twin and same_name == "replace"):
+                row = known or twin or {}
                 if row.get("revision"):
                     job = Job(source_id=row["id"], fields=_file_fields(item))
                 else:
-                    row |= _file_fields(item) | {"status": "queued", "error": None}
+                    records.put({**row, **_file_fields(item), "status": "queued", "error": None})
                     job = Job(source_id=row["id"])
                 queued.append(job)
                 results.append(replace(item, source_id=row["id"]))
-            elif twin is not None and same_name == "ask":
+            elif twin and same_name == "ask":
                 results.append(replace(item, outcome="same_name", source_id=twin["id"]))
             else:
                 source = Source(name=item.name, origin=origin).model_copy(update=_file_fields(item))
-                fresh.append(source.model_dump(mode="json"))
+                records.put(source.model_dump(mode="json"))
                 queued.append(Job(source_id=source.id))
                 results.append(replace(item, source_id=source.id))
-        return fresh[::-1] + rows if fresh or queued else None
+        return records.rows() if records.changed else None
 
     with jobs.queueing(workspace):
         workspace.sources_file.update(change)
@@ -139,8 +132,59 @@ def _record(
     return results
 
 
-def _same_name(row: dict[str, Any], item: Added) -> bool:
-    return bool(row["name"] == item.name and row.get("sha256") and row.get("status") != "failed")
+class _Records:
+    """The rows of sources.json while files are taken in, found by content and by name; new ones
+    come in front, the last first."""
+
+    def __init__(self, rows: list[Shared]) -> None:
+        self._rows: list[Shared] = []
+        self._at: dict[str, int] = {}
+        self._by_content: dict[str, int] = {}
+        self._by_name: dict[str, int] = {}
+        self._refused: dict[str, int] = {}
+        for row in reversed(rows):
+            self._rows.append(row)
+            self._index(len(self._rows) - 1)
+        self.changed = False
+
+    def _index(self, at: int) -> None:
+        row = self._rows[at]
+        self._at[str(row.get("id"))] = at
+        failed = row.get("status") == "failed"
+        if row.get("sha256"):
+            self._by_content[row["sha256"]] = at
+            if not failed:
+                self._by_name[row["name"]] = at
+        elif failed:
+            self._refused[row["name"]] = at
+
+    def put(self, row: Shared) -> None:
+        at = self._at.get(row["id"])
+        if at is None:
+            at = len(self._rows)
+            self._rows.append(row)
+        else:
+            self._rows[at] = row
+        self._index(at)
+        self.changed = True
+
+    def rows(self) -> list[Shared]:
+        return self._rows[::-1]
+
+    def with_content(self, item: Added) -> Shared | None:
+        at = self._by_content.get(item.sha256 or "")
+        found = None if at is None else self._rows[at]
+        return found if found and found.get("sha256") == item.sha256 else None
+
+    def with_name(self, item: Added) -> Shared | None:
+        """The newest source of this name whose file was read or is being read."""
+        at = self._by_name.get(item.name)
+        return None if at is None else self._rows[at]
+
+    def refused_before(self, item: Added) -> Shared | None:
+        """The record of the same file refused before: it is updated, not doubled."""
+        at = self._refused.get(item.name)
+        return None if at is None else self._rows[at]
 
 
 def _file_fields(item: Added) -> dict[str, Any]:
@@ -152,15 +196,6 @@ def _failed_row(item: Added, origin: str) -> dict[str, Any]:
         name=item.name, size=item.size, status="failed", error=item.error, origin=origin
     )
     return failed.model_dump(mode="json")
-
-
-def _same_failure(rows: list[dict[str, Any]], item: Added) -> dict[str, Any] | None:
-    """The record of the same file refused before: it is updated, not doubled."""
-    for row in rows:
-        if row.get("status") == "failed" and row["name"] == item.name and not row.get("sha256"):
-            row["error"] = item.error
-            return row
-    return None
 
 
 # --- looking -----------------------------------------------------------------------------------
@@ -241,9 +276,9 @@ def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
     taken: list[dict[str, Any]] = []
     entry = ""
 
-    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    def change(rows: list[Shared]) -> list[Shared] | None:
         nonlocal entry
-        taken[:] = [row for row in rows if row.get("id") in wanted]
+        taken[:] = [dict(row) for row in rows if row.get("id") in wanted]
         if not taken:
             return None
         entry = trash.put(workspace, "sources", taken)
@@ -263,7 +298,7 @@ def restore_sources(workspace: Workspace, trash_id: str) -> list[str]:
     rows = trash.get(workspace, trash_id, "sources")
     from_trash = [row | _as_restored(row) for row in rows]
 
-    def change(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def change(stored: list[Shared]) -> list[Shared]:
         there = {row.get("id") for row in stored}
         return [row for row in from_trash if row["id"] not in there] + stored
 

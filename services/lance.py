@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from services.embeddings import Identity
 from services.errors import StorageError
+from services.lance_import import import_lancedb
 from services.models import Chunk
 
 Vectors = npt.NDArray[np.float32]
@@ -60,30 +61,6 @@ _RETURNED = [
 ]
 
 
-def import_lancedb() -> Any:
-    """The lancedb module, imported without building a REST client's validators.
-
-    lancedb imports the client of a remote catalogue HALO never calls; its 375 ``validate_call``
-    decorators cost 2 s of a cold start. They are replaced by nothing while it is imported.
-    """
-    import sys
-
-    if "lancedb" not in sys.modules:
-        with _import_lock:
-            import pydantic
-
-            real = pydantic.validate_call
-            pydantic.validate_call = lambda function=None, **_: function or (lambda f: f)  # type: ignore[assignment]
-            try:
-                import lance_namespace_urllib3_client  # noqa: F401
-            finally:
-                pydantic.validate_call = real
-    import lancedb
-
-    return lancedb
-
-
-_import_lock = threading.Lock()
 _connections: dict[str, Any] = {}
 _tables: dict[tuple[str, str], VectorTable] = {}
 _guard = threading.RLock()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from services import trash
 from services.chat import citation_line, load_messages
@@ -11,7 +10,7 @@ from services.errors import NotFoundError
 from services.ingestion import add_text
 from services.intake import Added
 from services.models import Citation, Note, now
-from services.storage import as_row, load_notes, save_notes, update_notes
+from services.storage import Shared, as_row, load_notes, save_notes, update_notes
 from services.workspace import Workspace
 
 
@@ -51,12 +50,12 @@ def update_note(
     fields = {key: value for key, value in sent.items() if value is not None}
     found = False
 
-    def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    def change(rows: list[Shared]) -> list[Shared] | None:
         nonlocal found
-        for row in rows:
+        for index, row in enumerate(rows):
             if row.get("id") == note_id:
                 found = True
-                row |= fields | {"updated_at": now()}
+                rows[index] = {**row, **fields, "updated_at": now()}
         return rows if found else None
 
     update_notes(change, workspace)

@@ -19,8 +19,10 @@ from services.workspace import Workspace, open_workspace
 
 _SESSION = re.compile(r"[0-9a-f]{32}")
 Row = dict[str, Any]
+Shared = Mapping[str, Any]
+"""A stored row as a ``change`` sees it: others read the same object, so it is never changed."""
 S = TypeVar("S", bound=Stored)
-_models: dict[Path, tuple[list[Row], list[Any]]] = {}
+_models: dict[Path, tuple[list[Shared], list[Any]]] = {}
 
 
 def _at(workspace: Workspace | None) -> Workspace:
@@ -43,18 +45,19 @@ def _load(file: JsonFile, model: type[S]) -> list[S]:
         models = []
         for row in rows:
             same = before.get(row.get("id"))
-            models.append(same[1] if same and same[0] == row else model.model_validate(row))
+            kept = same is not None and (same[0] is row or same[0] == row)
+            models.append(same[1] if same and kept else model.model_validate(row))
         known = _models[file.path] = (rows, models)
     return list(known[1])
 
 
-def merge_rows(rows: list[Row], items: Iterable[Row], *, key: str = "id") -> list[Row]:
+def merge_rows(rows: list[Shared], items: Iterable[Row], *, key: str = "id") -> list[Shared]:
     """``rows`` with ``items`` laid over the rows of the same id; new ones go in front."""
     at = {row.get(key): index for index, row in enumerate(rows) if row.get(key)}
-    fresh = []
+    fresh: list[Shared] = []
     for item in items:
         if item.get(key) in at:
-            rows[at[item[key]]] |= item
+            rows[at[item[key]]] = {**rows[at[item[key]]], **item}
         else:
             fresh.append(item)
     return fresh + rows
@@ -102,14 +105,14 @@ def update_sources(
     """
     found: set[str] = set()
 
-    def change(rows: list[Row]) -> list[Row] | None:
+    def change(rows: list[Shared]) -> list[Shared] | None:
         found.clear()
-        for row in rows:
+        for index, row in enumerate(rows):
             key = str(row.get("id"))
             if key not in changes:
                 continue
             if expected is None or key not in expected or row.get("revision") == expected[key]:
-                row |= changes[key]
+                rows[index] = {**row, **changes[key]}
                 found.add(key)
         return rows if found else None
 
@@ -141,7 +144,7 @@ def save_notes(
 
 
 def update_notes(
-    change: Callable[[list[Row]], list[Row] | None], workspace: Workspace | None = None
+    change: Callable[[list[Shared]], list[Shared] | None], workspace: Workspace | None = None
 ) -> None:
     """Change the rows of studio_notes.json under its lock."""
     load_notes(workspace)
@@ -227,11 +230,11 @@ def save_chat_history(
     are appended in order. Nothing is removed."""
     items = [as_row(Message.model_validate(as_row(message))) for message in history]
 
-    def change(rows: list[Row]) -> list[Row]:
-        at = {row.get("id"): row for row in rows if row.get("id")}
+    def change(rows: list[Shared]) -> list[Shared]:
+        at = {row.get("id"): index for index, row in enumerate(rows) if row.get("id")}
         for item in items:
             if item["id"] in at:
-                at[item["id"]] |= item
+                rows[at[item["id"]]] = {**rows[at[item["id"]]], **item}
             else:
                 rows.append(item)
         return rows

@@ -56,12 +56,23 @@ def test_a_failing_change_leaves_the_file_as_it_was(file: JsonFile) -> None:
     append(file, {"n": 1})
 
     def change(rows: list[dict[str, int]]) -> list[dict[str, int]]:
-        rows[0]["n"] = 2
+        rows[0] = {"n": 2}
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
         file.update(change)
     assert file.read() == [{"n": 1}]
+
+
+def test_rows_left_alone_keep_their_identity_and_their_text(file: JsonFile) -> None:
+    append(file, {"n": 1})
+    append(file, {"n": 2, "name": "Größe"})
+    (first, second) = file.read()
+    file.update(lambda rows: [{"n": 3}, *rows])
+    assert file.read()[1] is first
+    file.update(lambda rows: [row for row in rows if row is not first])
+    assert file.read()[1] is second
+    assert json.loads(file.path.read_bytes()) == [{"n": 3}, {"n": 2, "name": "Größe"}]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from services.ingestion import add_files, cancel_source, delete_sources, list_so
 from services.intake import Incoming
 from services.lance import open_table
 from services.models import Job
-from services.pipeline import Pipeline, state_stamp
+from services.pipeline import Pipeline
 from services.search import search
 from services.storage import load_sources, update_sources
 from services.workspace import Workspace
@@ -173,10 +173,10 @@ def test_an_unforeseen_fault_is_one_red_row(
 
 
 def test_the_stamp_changes_with_every_commit_and_only_then(workspace: Workspace) -> None:
-    before = state_stamp(workspace)
-    assert state_stamp(workspace) == before
+    before = workspace.stamp()
+    assert workspace.stamp() == before
     add_files(workspace, [Incoming("a.md", b"text")])
-    assert state_stamp(workspace) != before
+    assert workspace.stamp() != before
 
 
 def test_waiting_needs_no_worker_when_all_is_done(workspace: Workspace) -> None:

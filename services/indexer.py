@@ -1,0 +1,283 @@
+"""Passages into the table, vectors after them; one thread, all sources.
+
+Text always goes before vectors, and what waits together is committed together. What it commits is a
+replace of sources.json; everything before that is invisible, so it may be killed at any point.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from services import jobs, trash
+from services.chunking import passage_text
+from services.embeddings import get_embedder
+from services.errors import HaloError
+from services.lance import VectorTable
+from services.models import Job, Source
+from services.storage import load_sources, update_sources
+from services.task import Task, unexpected
+from services.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+SLICE = 16
+"""Passages embedded at once: small enough that new text never waits long."""
+FLUSH = 256
+"""Vectors gathered before they are written, unless a source is finished earlier."""
+GATHER_SECONDS = 0.5
+"""While many sources are read, their commits are gathered for so long."""
+
+
+class Indexer:
+    """Takes read sources from ``add`` to ``ready``.
+
+    Args:
+        more_coming: true while further sources are being read, so that commits are gathered.
+    """
+
+    def __init__(self, more_coming: Callable[[], bool]) -> None:
+        self._more = more_coming
+        self._wake = threading.Condition()
+        self._texts: deque[Task] = deque()
+        self._to_embed: deque[Task] = deque()
+        self._buffer: list[tuple[Task, str, Any]] = []
+        self._finished: list[Task] = []
+        self._flushed = self._committed = time.monotonic()
+        self._touched: dict[int, VectorTable] = {}
+        self._stopping = False
+
+    def add(self, task: Task) -> None:
+        """Take in a source whose rows are made."""
+        with self._wake:
+            self._texts.append(task)
+            self._wake.notify_all()
+
+    def resume(self, task: Task) -> None:
+        """Take in a source whose text is committed: what has no vector yet is embedded."""
+        assert task.table is not None
+        todo = task.table.pending(task.job.revision)
+        task.total = task.source.chunks
+        task.made = task.total - len(todo)
+        task.pending.extend((key, passage_text(t, h, text)) for key, t, h, text in todo)
+        with self._wake:
+            self._to_embed.append(task)
+            self._wake.notify_all()
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing waits here."""
+        return not (self._texts or self._to_embed)
+
+    def stop(self) -> None:
+        """Let ``run`` return after what it has in hand."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+
+    def lay_down(self) -> None:
+        """After ``run`` returned: leave what is unfinished to the next process."""
+        for task in {id(t): t for t in (*self._texts, *self._to_embed, *self._finished)}.values():
+            task.lay_down()
+
+    def run(self) -> None:
+        """Work until ``stop``."""
+        while True:
+            with self._wake:
+                self._wake.wait_for(
+                    lambda: self._texts or self._to_embed or self._touched or self._stopping
+                )
+                if self._stopping:
+                    return
+                texts = list(self._texts) if self._text_is_due() else []
+                for _ in texts:
+                    self._texts.popleft()
+            in_hand = texts or list(self._to_embed)
+            try:
+                if texts:
+                    self._add_texts(texts)
+                    self._committed = time.monotonic()
+                elif in_hand:
+                    self._embed_slice()
+            except Exception as error:  # the job runner must outlive any single fault
+                log.exception("an unexpected fault while indexing")
+                in_hand = [*texts, *self._to_embed, *self._finished]
+                self._to_embed.clear()
+                self._buffer, self._finished = [], []
+                for task in in_hand:
+                    task.fail(unexpected(error))
+            if in_hand:
+                continue
+            if self._texts:
+                time.sleep(0.02)  # more is being read; it will be committed together
+            else:
+                self._refresh_tables()
+
+    def _text_is_due(self) -> bool:
+        """A single source's text is committed at once, those of many together twice a second."""
+        return not self._more() or time.monotonic() - self._committed > GATHER_SECONDS
+
+    def _add_texts(self, tasks: list[Task]) -> None:
+        """Add the passages of all waiting sources, then commit them together."""
+        for (workspace, _), group in _grouped(tasks).items():
+            try:
+                table = group[0].table
+                assert table is not None
+                table.add([row for task in group for row in task.rows])
+                first = [task for task in group if not task.keeps_old and not task.job.moving]
+                gone = _commit(workspace, {task.source.id: task.fields for task in first}, first)
+            except HaloError as error:
+                for task in group:
+                    task.fail(error)
+                continue
+            for task in group:
+                task.rows = []
+                if task.source.id in gone:
+                    task.end()
+                    continue
+                if task in first:
+                    task.source = task.source.model_copy(update=task.fields)
+                with self._wake:
+                    self._to_embed.append(task)
+
+    def _embed_slice(self) -> None:
+        """Embed the next few passages, of as many sources as they come from."""
+        first = self._to_embed[0]
+        table = first.table
+        assert table is not None
+        slice_: list[tuple[Task, str, str]] = []
+        for task in list(self._to_embed):
+            if len(slice_) >= SLICE or task.table is not table:
+                break
+            if jobs.is_cancelled(task.workspace, task.job.id):
+                self._to_embed.remove(task)
+                self._buffer = [item for item in self._buffer if item[0] is not task]
+                task.drop()
+                continue
+            while task.pending and len(slice_) < SLICE:
+                slice_.append((task, *task.pending.popleft()))
+            if not task.pending:
+                self._to_embed.remove(task)
+                self._finished.append(task)
+        try:
+            if slice_:
+                vectors = get_embedder(table.identity).embed_passages([s[2] for s in slice_])
+                for (task, key, _), vector in zip(slice_, vectors, strict=True):
+                    self._buffer.append((task, key, vector))
+                    task.made += 1
+            if self._flush_is_due(table):
+                self._flush(table)
+                finished, self._finished = self._finished, []
+                self._finish(finished)
+        except HaloError as error:
+            hit = [*self._finished, *(item[0] for item in (*slice_, *self._buffer))]
+            self._buffer, self._finished = [], []
+            for task in {id(task): task for task in hit}.values():
+                if task in self._to_embed:
+                    self._to_embed.remove(task)
+                task.fail(error)
+            return
+        for task in {id(s[0]): s[0] for s in slice_}.values():
+            if task.pending and task.progress:
+                task.progress("embedding", task.made, task.total)
+
+    def _flush_is_due(self, table: VectorTable) -> bool:
+        """At once when nothing more of this table waits; else when enough or long enough."""
+        more = any(task.table is table for task in self._to_embed)
+        waited = time.monotonic() - self._flushed
+        finished_one = bool(self._finished) and waited > GATHER_SECONDS
+        return not more or finished_one or len(self._buffer) >= FLUSH or waited > 2.0
+
+    def _flush(self, table: VectorTable) -> None:
+        import numpy as np
+
+        self._flushed = time.monotonic()
+        if not self._buffer:
+            return
+        buffer, self._buffer = self._buffer, []
+        table.fill([key for _, key, _ in buffer], np.stack([vector for _, _, vector in buffer]))
+        self._touched[id(table)] = table
+
+    def _finish(self, tasks: list[Task]) -> None:
+        """Commit sources whose vectors are all there."""
+        for (workspace, _), group in _grouped(tasks).items():
+            moving = [task for task in group if task.job.moving]
+            for task in moving:
+                task.job.state = "waiting"
+                task.job.fields = task.fields | {"status": "ready", "vectors": task.total}
+                jobs.put(workspace, task.job)
+                task.lay_down()
+            settled = [task for task in group if not task.job.moving]
+            changes: dict[str, dict[str, Any]] = {
+                task.source.id: (task.fields if task.keeps_old else {})
+                | {"status": "ready", "vectors": task.total, "error": None}
+                for task in settled
+            }
+            _commit(workspace, changes, settled)
+            for task in settled:
+                task.end()
+            if moving:
+                commit_move(workspace, moving[0].job.table)
+
+    def _refresh_tables(self) -> None:
+        """Nothing waits: bring the indexes of what was written up to date."""
+        while self._touched:
+            _, table = self._touched.popitem()
+            try:
+                table.refresh()
+            except HaloError as error:  # the index answers as it is; the next batch tries again
+                log.warning("%s", error)
+
+
+def _commit(
+    workspace: Workspace, changes: dict[str, dict[str, Any]], tasks: list[Task]
+) -> set[str]:
+    """The one commit: lay fields over the records. Returns the ids that are gone."""
+    if not changes:
+        return set()
+    replaced = [task for task in tasks if task.keeps_old]
+    expected = {task.source.id: task.source.revision for task in tasks}
+    there = update_sources(changes, workspace, expected=expected)
+    for task in replaced:
+        if task.source.id in there:
+            trash.put(workspace, "revision", _retired(task.source))
+    return set(changes) - there
+
+
+def commit_move(workspace: Workspace, table: str) -> None:
+    """Point every row to the new embedder's table at once, when all of them are there."""
+    with workspace.lock("move"):
+        waiting = {
+            job.source_id: job
+            for job in jobs.all_jobs(workspace)
+            if job.moving and job.table == table and job.state == "waiting"
+        }
+        sources = load_sources(workspace)
+        left = [s for s in sources if s.answerable and s.table != table]
+        missing = [source for source in left if source.id not in waiting]
+        if missing:
+            busy = {job.source_id for job in jobs.all_jobs(workspace)}
+            for source in missing:
+                if source.id not in busy:
+                    jobs.put(workspace, Job(source_id=source.id, table=table, moving=True))
+            return
+        update_sources({s.id: waiting[s.id].fields | {"error": None} for s in left}, workspace)
+        for source in left:
+            trash.put(workspace, "revision", _retired(source))
+        for job in waiting.values():
+            jobs.remove(workspace, job.id)
+
+
+def _retired(source: Source) -> dict[str, Any]:
+    return {"source_id": source.id, "revision": source.revision, "table": source.table}
+
+
+def _grouped(tasks: Iterable[Task]) -> dict[tuple[Workspace, int], list[Task]]:
+    groups: dict[tuple[Workspace, int], list[Task]] = {}
+    for task in tasks:
+        groups.setdefault((task.workspace, id(task.table)), []).append(task)
+    return groups

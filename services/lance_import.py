@@ -1,0 +1,78 @@
+"""lancedb imported without what HALO never calls.
+
+Half of ``import lancedb`` builds pydantic models of ``lance_namespace``, a REST catalogue that a
+table in a folder or a bucket never calls. While lancedb is imported, placeholders stand in for
+that package; afterwards it can be imported by whoever wants it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+_CATALOGUE = ("lance_namespace", "lance_namespace_urllib3_client")
+_lock = threading.Lock()
+
+
+def import_lancedb() -> Any:
+    """The lancedb module."""
+    with _lock:
+        if "lancedb" not in sys.modules:
+            placeholders = _Placeholders()
+            sys.meta_path.insert(0, placeholders)
+            try:
+                import lancedb
+            finally:
+                sys.meta_path.remove(placeholders)
+                placed = [n for n, m in sys.modules.items() if isinstance(m, _Placeholder)]
+                for name in placed:
+                    del sys.modules[name]
+    import lancedb
+
+    return lancedb
+
+
+def spare_pandas() -> None:
+    """Let pandas seem absent: pyarrow imports it (0.4 s) when it is there, used or not.
+
+    For a process of one command; where Streamlit runs, pandas is needed.
+    """
+    sys.meta_path.insert(0, _Absent())
+
+
+class _Absent:
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is left out of this process", name=fullname)
+
+
+class _Placeholders:
+    """Finds every module of the catalogue and leaves it empty."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        loader: Any = self  # importlib.abc, which has the base class, takes 0.1 s to import
+        if fullname.split(".")[0] in _CATALOGUE:
+            return ModuleSpec(fullname, loader, is_package=True)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Placeholder(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class _Placeholder(ModuleType):
+    """Any name asked for is a class: of errors for the names of errors, else of plain records,
+    which is all that lancedb makes of them for a table in a folder."""
+
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        base = Exception if name.endswith("Error") else SimpleNamespace
+        made = type(name, (base,), {})
+        setattr(self, name, made)
+        return made
