@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,10 +28,16 @@ MOST_CITATIONS = 8
 LONGEST_QUOTE = 600
 
 
-def run() -> int:
+def run() -> None:
     """The ``halo`` program."""
     spare_pandas()
-    return main()
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has seen enough
+        status = 1
+    # The system takes the models' memory back at once; freeing it piece by piece takes 0.4 s.
+    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -420,4 +427,4 @@ def _done(options: argparse.Namespace, value: dict[str, Any], said: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    run()

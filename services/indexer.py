@@ -33,6 +33,12 @@ GATHER_SECONDS = 0.5
 """While many sources are read, their commits are gathered for so long."""
 
 
+REFRESH_SECONDS = 2.0
+"""The indexes of a table are brought up to date when it was left alone for so long,"""
+REFRESH_WRITES = 32
+"""or after so many writes: each adds a fragment, and every later write looks into all of them."""
+
+
 class Indexer:
     """Takes read sources from ``add`` to ``ready``.
 
@@ -49,6 +55,7 @@ class Indexer:
         self._finished: list[Task] = []
         self._flushed = self._committed = time.monotonic()
         self._touched: dict[int, VectorTable] = {}
+        self._writes = 0
         self._stopping = False
 
     def add(self, task: Task) -> None:
@@ -89,10 +96,11 @@ class Indexer:
         while True:
             with self._wake:
                 self._wake.wait_for(
-                    lambda: self._texts or self._to_embed or self._touched or self._stopping
+                    lambda: self._texts or self._to_embed or self._stopping,
+                    timeout=REFRESH_SECONDS if self._touched else None,
                 )
                 if self._stopping:
-                    return
+                    break
                 texts = list(self._texts) if self._text_is_due() else []
                 for _ in texts:
                     self._texts.popleft()
@@ -110,12 +118,11 @@ class Indexer:
                 self._buffer, self._finished = [], []
                 for task in in_hand:
                     task.fail(unexpected(error))
-            if in_hand:
-                continue
-            if self._texts:
+            if self._texts and not in_hand:
                 time.sleep(0.02)  # more is being read; it will be committed together
-            else:
+            elif not in_hand or self._writes >= REFRESH_WRITES:
                 self._refresh_tables()
+        self._refresh_tables()
 
     def _text_is_due(self) -> bool:
         """A single source's text is committed at once, those of many together twice a second."""
@@ -128,6 +135,7 @@ class Indexer:
                 table = group[0].table
                 assert table is not None
                 table.add([row for task in group for row in task.rows])
+                self._wrote(table)
                 first = [task for task in group if not task.keeps_old and not task.job.moving]
                 gone = _commit(workspace, {task.source.id: task.fields for task in first}, first)
             except HaloError as error:
@@ -200,6 +208,10 @@ class Indexer:
             return
         buffer, self._buffer = self._buffer, []
         table.fill([key for _, key, _ in buffer], np.stack([vector for _, _, vector in buffer]))
+        self._wrote(table)
+
+    def _wrote(self, table: VectorTable) -> None:
+        self._writes += 1
         self._touched[id(table)] = table
 
     def _finish(self, tasks: list[Task]) -> None:
@@ -224,7 +236,8 @@ class Indexer:
                 commit_move(workspace, moving[0].job.table)
 
     def _refresh_tables(self) -> None:
-        """Nothing waits: bring the indexes of what was written up to date."""
+        """Bring the indexes of what was written up to date."""
+        self._writes = 0
         while self._touched:
             _, table = self._touched.popitem()
             try:

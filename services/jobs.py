@@ -21,6 +21,9 @@ from services import jsonfile
 from services.models import Job, JobState
 from services.workspace import Workspace
 
+news = threading.Event()
+"""Set when this process queues a job, for its caretaker; others' jobs are found by looking."""
+
 _seen: dict[Path, tuple[tuple[int, int], Job]] = {}
 _guard = threading.Lock()
 
@@ -35,11 +38,13 @@ def put(workspace: Workspace, job: Job, *, durable: bool = True) -> None:
     data = jsonfile.dump(job.model_dump(mode="json"), indent=None)
     if durable:
         jsonfile.write_bytes(path, data)
-        return
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    with contextlib.suppress(OSError):  # only the progress shown elsewhere is lost
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
+    else:
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        with contextlib.suppress(OSError):  # only the progress shown elsewhere is lost
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+    if job.state == "queued":
+        news.set()
 
 
 def get(workspace: Workspace, job_id: str) -> Job | None:

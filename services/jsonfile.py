@@ -28,8 +28,10 @@ from services.errors import DamagedFileError, StorageError, from_os_error
 
 COPIES = 3
 _RETRIES = 20  # a held file (virus scanner, OneDrive) is let go within a second or two
-_parsed: dict[Path, tuple[tuple[int, int, int], Any]] = {}
-_lines: dict[Path, tuple[list[Any], list[str]]] = {}
+Stamp = tuple[int, int, int]
+_parsed: dict[Path, dict[Stamp, Any]] = {}
+"""Per file the values of its last two versions: while one replaces the other, both are read."""
+_lines: dict[Path, tuple[list[Any], list[bytes]]] = {}
 """Per file the rows written last and their JSON: a row that is still the same object is not
 encoded again."""
 _parsed_lock = threading.Lock()
@@ -63,14 +65,22 @@ def replace_file(temporary: Path, target: Path) -> None:
     fsync_folder(target.parent)
 
 
-def write_bytes(target: Path, data: bytes) -> None:
-    """Write ``data`` to ``target`` atomically and durably. Raises StorageError or DiskFullError."""
+def write_bytes(
+    target: Path, data: bytes, *, written: Callable[[os.stat_result], None] | None = None
+) -> None:
+    """Write ``data`` to ``target`` atomically and durably. Raises StorageError or DiskFullError.
+
+    ``written`` is called with the new file's stat before it takes its place.
+    """
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         with temporary.open("wb") as handle:
             handle.write(data)
             handle.flush()
             os.fsync(handle.fileno())
+            stat = os.fstat(handle.fileno())
+        if written:
+            written(stat)
         replace_file(temporary, target)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -91,12 +101,12 @@ def dump(value: Any, *, indent: int | None = 2) -> bytes:
     return (text + "\n").encode("utf-8", "replace")
 
 
-def _line(item: Any) -> str:
-    return json.dumps(item, ensure_ascii=False)
+def _line(item: Any) -> bytes:
+    return json.dumps(item, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _joined(lines: list[str]) -> bytes:
-    return ("[\n  " + ",\n  ".join(lines) + "\n]\n").encode("utf-8", "replace")
+def _joined(lines: list[bytes]) -> bytes:
+    return b"[\n  " + b",\n  ".join(lines) + b"\n]\n"
 
 
 @dataclass(frozen=True)
@@ -145,9 +155,9 @@ class JsonFile:
         except OSError as error:
             raise from_os_error(error, f"reading {self.path.name}") from error
         with _parsed_lock:
-            known = _parsed.get(self.path)
-        if known and known[0] == _stamp(stat):
-            return known[1]
+            known = _parsed.get(self.path, {}).get(_stamp(stat))
+        if known is not None:
+            return known
         value = self._parse(self.path)
         if value is None:
             return self._recover()
@@ -156,7 +166,8 @@ class JsonFile:
 
     def _remember(self, stat: os.stat_result, value: Any) -> None:
         with _parsed_lock:
-            _parsed[self.path] = (_stamp(stat), value)
+            versions = list(_parsed.get(self.path, {}).items())[-1:]
+            _parsed[self.path] = dict([*versions, (_stamp(stat), value)])
 
     def update(self, change: Callable[[Any], Any]) -> Any:
         """Read, change and replace under the lock; returns the new value.
@@ -171,8 +182,9 @@ class JsonFile:
             if after is None:
                 return before
             self._keep_copy()
-            write_bytes(self.path, self._encoded(after))
-            self._remember(self.path.stat(), after)
+            write_bytes(
+                self.path, self._encoded(after), written=lambda stat: self._remember(stat, after)
+            )
         return after
 
     def _encoded(self, value: Any) -> bytes:
@@ -244,7 +256,7 @@ class JsonFile:
             return good[1]
 
 
-def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
+def _stamp(stat: os.stat_result) -> Stamp:
     """What differs after every replace of a file."""
     return (stat.st_ino, stat.st_mtime_ns, stat.st_size)
 

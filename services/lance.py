@@ -18,17 +18,17 @@ import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from services.embeddings import Identity
 from services.errors import StorageError
 from services.lance_import import import_lancedb
 from services.models import Chunk
 
-Vectors = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    from services.embeddings.identity import Vectors
 
 FIRST_TABLE = "sources"
 EXACT_SCAN_ROWS = 20_000

@@ -1,8 +1,9 @@
 """lancedb imported without what HALO never calls.
 
-Half of ``import lancedb`` builds pydantic models of ``lance_namespace``, a REST catalogue that a
-table in a folder or a bucket never calls. While lancedb is imported, placeholders stand in for
-that package; afterwards it can be imported by whoever wants it.
+Most of ``import lancedb`` builds pydantic models of ``lance_namespace``, a REST catalogue that a
+table in a folder or a bucket never calls, and lets ``overrides`` read the bytecode of its callers
+(from Python 3.12 on lancedb goes without). While lancedb is imported, placeholders stand in for
+both; afterwards whoever wants the real ones can import them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-_CATALOGUE = ("lance_namespace", "lance_namespace_urllib3_client")
+_REPLACED = ("lance_namespace", "lance_namespace_urllib3_client", "overrides")
 _lock = threading.Lock()
 
 
@@ -22,11 +23,11 @@ def import_lancedb() -> Any:
     with _lock:
         if "lancedb" not in sys.modules:
             placeholders = _Placeholders()
-            sys.meta_path.insert(0, placeholders)
+            _put_first(placeholders)
             try:
                 import lancedb
             finally:
-                sys.meta_path.remove(placeholders)
+                sys.meta_path = [finder for finder in sys.meta_path if finder is not placeholders]
                 placed = [n for n, m in sys.modules.items() if isinstance(m, _Placeholder)]
                 for name in placed:
                     del sys.modules[name]
@@ -40,7 +41,12 @@ def spare_pandas() -> None:
 
     For a process of one command; where Streamlit runs, pandas is needed.
     """
-    sys.meta_path.insert(0, _Absent())
+    _put_first(_Absent())
+
+
+def _put_first(finder: Any) -> None:
+    """As a new list: another thread that imports something may be walking along the old one."""
+    sys.meta_path = [finder, *sys.meta_path]
 
 
 class _Absent:
@@ -50,11 +56,11 @@ class _Absent:
 
 
 class _Placeholders:
-    """Finds every module of the catalogue and leaves it empty."""
+    """Finds the modules that are replaced, empty."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         loader: Any = self  # importlib.abc, which has the base class, takes 0.1 s to import
-        if fullname.split(".")[0] in _CATALOGUE:
+        if fullname.split(".")[0] in _REPLACED:
             return ModuleSpec(fullname, loader, is_package=True)
         return None
 
@@ -65,13 +71,19 @@ class _Placeholders:
         pass
 
 
-class _Placeholder(ModuleType):
-    """Any name asked for is a class: of errors for the names of errors, else of plain records,
-    which is all that lancedb makes of them for a table in a folder."""
+_OVERRIDES = {"override": lambda method: method, "EnforceOverrides": object}
 
-    def __getattr__(self, name: str) -> type:
+
+class _Placeholder(ModuleType):
+    """``override`` changes nothing; any other name asked for is a class: of errors for the names of
+    errors, else of plain records, which is all that lancedb makes of them for a table in a folder.
+    """
+
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in _OVERRIDES:
+            return _OVERRIDES[name]
         base = Exception if name.endswith("Error") else SimpleNamespace
         made = type(name, (base,), {})
         setattr(self, name, made)

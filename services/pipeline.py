@@ -82,6 +82,7 @@ class Pipeline:
             self._stopping = True
             self._wake.notify_all()
         self._indexer.stop()
+        jobs.news.set()
         for thread in self._threads:
             thread.join(timeout=30)
         self._indexer.lay_down()
@@ -134,8 +135,8 @@ class Pipeline:
                 last_sweep = now
                 for workspace in self._where():
                     self._guarded(lambda w=workspace: sweep.sweep(w))  # type: ignore[misc]
-            with self._wake:
-                self._wake.wait(0.1 if not self._idle() else 0.2)
+            jobs.news.wait(0.2)
+            jobs.news.clear()
 
     def _prepare_embedder(self) -> None:
         """Convert the bundled weights once and load them, so that the first question is quick."""

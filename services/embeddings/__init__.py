@@ -7,11 +7,12 @@ does.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
 from services.embeddings.identity import Embedder, Identity
-from services.errors import EmbedderError
+from services.errors import EmbedderError, HaloError
 from services.settings import embedder_name, setting
 
 __all__ = ["Embedder", "Identity", "get_embedder", "prepare", "prepared", "warm"]
@@ -62,7 +63,13 @@ def warm(embedder: Embedder) -> None:
     from services.embeddings.local import LocalEmbedder
 
     if isinstance(embedder, LocalEmbedder) and prepared():
-        threading.Thread(target=embedder.load, name="halo-warm", daemon=True).start()
+        threading.Thread(target=_load, args=(embedder.load,), name="halo-warm", daemon=True).start()
+
+
+def _load(load: Callable[[], None]) -> None:
+    # What goes wrong here, also because the process ends, is told to whoever needs a vector.
+    with contextlib.suppress(HaloError, RuntimeError, ImportError):
+        load()
 
 
 def _local(identity: Identity | None) -> Embedder:
