@@ -91,7 +91,7 @@ def _record(
     def change(rows: list[Shared]) -> list[Shared] | None:
         results.clear()
         queued.clear()
-        records = _Records(rows)
+        records = _Records(rows, taken)
         for item in taken:
             known = records.with_content(item)
             twin = records.with_name(item)
@@ -136,15 +136,17 @@ class _Records:
     """The rows of sources.json while files are taken in, found by content and by name; new ones
     come in front, the last first."""
 
-    def __init__(self, rows: list[Shared]) -> None:
-        self._rows: list[Shared] = []
+    def __init__(self, rows: list[Shared], items: Sequence[Added]) -> None:
+        names = {item.name for item in items}
+        contents = {item.sha256 for item in items if item.sha256}
+        self._rows = rows[::-1]
         self._at: dict[str, int] = {}
         self._by_content: dict[str, int] = {}
         self._by_name: dict[str, int] = {}
         self._refused: dict[str, int] = {}
-        for row in reversed(rows):
-            self._rows.append(row)
-            self._index(len(self._rows) - 1)
+        for at, row in enumerate(self._rows):
+            if row.get("name") in names or row.get("sha256") in contents:
+                self._index(at)
         self.changed = False
 
     def _index(self, at: int) -> None:

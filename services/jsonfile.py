@@ -17,10 +17,10 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock
 
@@ -28,6 +28,7 @@ from services.errors import DamagedFileError, StorageError, from_os_error
 
 COPIES = 3
 _RETRIES = 20  # a held file (virus scanner, OneDrive) is let go within a second or two
+T = TypeVar("T")
 Stamp = tuple[int, int, int]
 _parsed: dict[Path, dict[Stamp, Any]] = {}
 """Per file the values of its last two versions: while one replaces the other, both are read."""
@@ -190,9 +191,8 @@ class JsonFile:
     def _encoded(self, value: Any) -> bytes:
         if not isinstance(value, list) or not value:
             return dump(value)
-        known = _lines.get(self.path)
-        before = {id(row): line for row, line in zip(*known, strict=True)} if known else {}
-        lines = [before.get(id(row)) or _line(row) for row in value]
+        kept = made_before(_lines.get(self.path), value)
+        lines = [line or _line(row) for row, line in zip(value, kept, strict=True)]
         _lines[self.path] = (list(value), lines)
         return _joined(lines)
 
@@ -259,6 +259,14 @@ class JsonFile:
 def _stamp(stat: os.stat_result) -> Stamp:
     """What differs after every replace of a file."""
     return (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+
+
+def made_before(known: tuple[Sequence[Any], Sequence[T]] | None, rows: list[Any]) -> list[T | None]:
+    """What was made of each of ``rows``, where ``known`` (rows, made) has the same object."""
+    if known is None:
+        return [None] * len(rows)
+    made = dict(zip(map(id, known[0]), known[1], strict=True))
+    return list(map(made.get, map(id, rows)))
 
 
 def read_json(path: Path) -> Any:

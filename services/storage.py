@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from services.errors import NotFoundError
-from services.jsonfile import JsonFile
+from services.jsonfile import JsonFile, made_before
 from services.models import Message, Note, Source, Stored
 from services.workspace import Workspace, open_workspace
 
@@ -39,14 +39,12 @@ def _load(file: JsonFile, model: type[S]) -> list[S]:
     rows = file.read()
     known = _models.get(file.path)
     if known is None or known[0] is not rows:
-        before = (
-            {row.get("id"): (row, made) for row, made in zip(*known, strict=True)} if known else {}
-        )
-        models = []
-        for row in rows:
-            same = before.get(row.get("id"))
-            kept = same is not None and (same[0] is row or same[0] == row)
-            models.append(same[1] if same and kept else model.model_validate(row))
+        kept = made_before(known, rows)
+        if known and not any(kept):  # read afresh, after another process wrote it
+            before = {row.get("id"): (row, made) for row, made in zip(*known, strict=True)}
+            pairs = [(row, before.get(row.get("id"), (None, None))) for row in rows]
+            kept = [made if same == row else None for row, (same, made) in pairs]
+        models = [made or model.model_validate(row) for row, made in zip(rows, kept, strict=True)]
         known = _models[file.path] = (rows, models)
     return list(known[1])
 
@@ -108,7 +106,7 @@ def update_sources(
     def change(rows: list[Shared]) -> list[Shared] | None:
         found.clear()
         for index, row in enumerate(rows):
-            key = str(row.get("id"))
+            key = row.get("id", "")
             if key not in changes:
                 continue
             if expected is None or key not in expected or row.get("revision") == expected[key]:
