@@ -105,16 +105,17 @@ class _Deck:
                 self.outline.heading(text, 1, slide=self._number)
         elif role != "sldNum":
             lines = _lines(shape)
-            text = "\n".join(line for _, line in lines)
             if role in _MARGINS:
+                text = "\n".join(line for _, line in lines)
                 if text in self._margins:
                     return
                 self._margins.add(text)
-            if role in _BODIES and len(lines) > 1:
+            if len(lines) > 1 and (role in _BODIES or _has_bullets(shape)):
                 text = "\n".join(f"{'  ' * depth}- {line}" for depth, line in lines)
                 self._add("list", text)
-            else:
-                self._add("paragraph", text)
+            else:  # lines of one block would read as one wrapped paragraph
+                for _, line in lines:
+                    self._add("paragraph", line)
 
     def _frame(self, frame: etree._Element) -> None:
         table = frame.find(f".//{A}tbl")
@@ -155,7 +156,7 @@ class _Deck:
             if relation.type == "notesSlide":
                 for shape in root.iter(f"{P}sp"):
                     if _placeholder(shape) in ("body", "obj"):
-                        self._add("note", "\n".join(line for _, line in _lines(shape)))
+                        self._add("note", "\n\n".join(line for _, line in _lines(shape)))
             else:
                 for comment in root.iter(f"{P}text"):
                     self._add("note", f"Comment: {comment.text}" if comment.text else "")
@@ -174,6 +175,10 @@ def _placeholder(shape: etree._Element) -> str | None:
     """The role of a shape on its slide ("title", "body", "" ...); None for free shapes."""
     found = shape.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
     return found.get("type", "") if found is not None else None
+
+
+def _has_bullets(shape: etree._Element) -> bool:
+    return any(True for _ in shape.iter(f"{A}buChar", f"{A}buAutoNum"))
 
 
 def _lines(element: etree._Element) -> list[tuple[int, str]]:

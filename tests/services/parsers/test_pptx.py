@@ -61,6 +61,19 @@ def test_bullets_become_an_indented_list(deck: Any, tmp_path: Path) -> None:
     assert read(deck, tmp_path).blocks[1].text == "- first\n  - below"
 
 
+def test_lines_of_a_text_box_stay_apart(deck: Any, tmp_path: Path) -> None:
+    slide = add_slide(deck, "T")
+    slide.shapes.add_textbox(*AT).text_frame.text = "Revenue 648.4 million\nMargin 12.6 %"
+    slide.notes_slide.notes_text_frame.text = "Welcome\nQuestions at the end"
+    document = read(deck, tmp_path)
+    assert [(b.kind, b.text) for b in document.blocks[1:]] == [
+        ("paragraph", "Revenue 648.4 million"),
+        ("paragraph", "Margin 12.6 %"),
+        ("note", "Welcome\n\nQuestions at the end"),
+    ]
+    assert document.report.notes == 1
+
+
 def test_charts_are_tables(deck: Any, tmp_path: Path) -> None:
     slide = add_slide(deck, "Growth")
     data = CategoryChartData()
