@@ -21,7 +21,7 @@ from panels.markdown import Chip, Words
 from panels.places import place
 from panels.text import language, t
 from services import ingestion
-from services.models import Citation, Claim, LookedAt
+from services.models import Citation, Claim, Quote
 from services.workspace import Workspace
 
 
@@ -71,7 +71,7 @@ class Shown:
         self._targets |= {f"{owner}-{citation.number}": citation for citation in citations}
         return made
 
-    def looked_at(self, owner: str, passages: Sequence[LookedAt]) -> list[tuple[Chip, Citation]]:
+    def looked_at(self, owner: str, passages: Sequence[Quote]) -> list[tuple[Chip, Citation]]:
         """The passages that were considered, each as something a click can open."""
         found = []
         for number, passage in enumerate(passages, start=1):

@@ -10,7 +10,7 @@ import streamlit as st
 from panels import frame, state
 from panels.actions import action
 from panels.header import address
-from panels.places import icon_of, page_place
+from panels.places import icon_of, place
 from panels.text import finding, label, t
 from services.ingestion import list_sources
 from services.models import Citation, Hit, SearchResult
@@ -79,26 +79,10 @@ def one(number: int, hit: Hit, words: list[str]) -> None:
     """A passage: its source as a button, its place, and the text with the words marked."""
     start, end = window(hit.chunk.text, words)
     line_start, line_end = line(hit.chunk.text, words)
-    page, page_label, offset = hit.place(line_start)
-    citation = Citation(
-        number=number,
-        source_id=hit.source_id,
-        source_name=hit.source_name,
-        revision=hit.revision,
-        chunk_id=hit.chunk_id,
-        page=page,
-        page_label=page_label,
-        headings=hit.chunk.headings,
-        quote=hit.chunk.text[line_start:line_end],
-        start=offset,
-        end=offset + line_end - line_start,
-    )
-    where = [page_place(page, page_label)] if page else []
-    if hit.chunk.sheet:
-        where = [t("place.sheet", sheet=hit.chunk.sheet)]
-    elif hit.chunk.slide:
-        where = [t("place.slide", slide=str(hit.chunk.slide))]
-    facts = html.escape(" · ".join([*where, *hit.chunk.headings[-1:]]))
+    passage = hit.quote(line_start, line_end)
+    citation = Citation(number=number, **passage.model_dump())
+    where = place(citation)
+    facts = html.escape(" · ".join(filter(None, [where, *hit.chunk.headings[-1:]])))
     with st.container(key=f"hit_{number}", gap=None):
         st.button(
             label(hit.source_name),

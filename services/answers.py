@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from services.citations import check_support
 from services.embeddings import Embedder
 from services.evidence import Candidate, confidence, gather, score, signals
-from services.models import Answer, Citation, Claim, Hit, LookedAt, SearchResult, Support
+from services.models import Answer, Citation, Claim, Hit, Quote, SearchResult, Support
 from services.questions import Question, read_question
 from services.sentences import Sentence
 from services.words import language
@@ -236,25 +236,8 @@ def _cells(line: str) -> list[str]:
 
 
 def _citation(quote: _Quote, number: int) -> Citation:
-    hit = quote.hit
-    page, label, start = hit.place(quote.start)
-    page_end, _, end = hit.place(quote.end - 1)
-    return Citation(
-        number=number,
-        source_id=hit.source_id,
-        source_name=hit.source_name,
-        revision=hit.revision,
-        chunk_id=hit.chunk_id,
-        page=page,
-        page_end=page_end,
-        page_label=label,
-        sheet=hit.chunk.sheet,
-        slide=hit.chunk.slide,
-        headings=hit.chunk.headings,
-        quote=hit.chunk.text[quote.start : quote.end],
-        start=start,
-        end=end + 1,
-    )
+    passage = quote.hit.quote(quote.start, quote.end)
+    return Citation(number=number, **passage.model_dump())
 
 
 _RANK: tuple[Support, ...] = ("unsupported", "unchecked", "partly", "supported")
@@ -272,26 +255,11 @@ def _refusal(asked: Question, result: SearchResult, ranked: Sequence[Candidate])
     best: dict[str, Candidate] = {}
     for candidate in ranked:
         best.setdefault(candidate.hit.chunk_id, candidate)
-    looked: list[LookedAt] = []
+    looked: list[Quote] = []
     for hit in result.hits[:LOOKED_AT]:
         chosen = best.get(hit.chunk_id)
         start, end = (chosen.unit.start, chosen.unit.end) if chosen else (0, len(hit.chunk.text))
-        end = min(end, start + QUOTE_CHARS)
-        page, label, at = hit.place(start)
-        looked.append(
-            LookedAt(
-                source_id=hit.source_id,
-                source_name=hit.source_name,
-                revision=hit.revision,
-                chunk_id=hit.chunk_id,
-                page=page,
-                page_label=label,
-                headings=hit.chunk.headings,
-                quote=hit.chunk.text[start:end],
-                start=at,
-                end=at + end - start,
-            )
-        )
+        looked.append(hit.quote(start, min(end, start + QUOTE_CHARS)))
     spoken = asked.language or language(" ".join(hit.chunk.text for hit in result.hits[:3])) or "en"
     return Answer(
         text=NOT_FOUND[spoken], grounded=False, looked_at=looked, notices=list(result.notices)

@@ -213,13 +213,12 @@ class Source(Stored):
         return self.revision is not None and self.status in ANSWERABLE
 
 
-class Citation(Stored):
-    """A numbered quote and where it stands; stored inside the message that cites it.
+class Quote(Stored):
+    """A verbatim stretch of a source and where it stands.
 
-    ``start`` and ``end`` are character offsets of the quote in the document's text.
+    ``start`` and ``end`` are character offsets in the document's text.
     """
 
-    number: int
     source_id: str
     source_name: str
     revision: str
@@ -233,6 +232,12 @@ class Citation(Stored):
     quote: str
     start: int = 0
     end: int = 0
+
+
+class Citation(Quote):
+    """A numbered quote; stored inside the message that cites it."""
+
+    number: int
     support: Support = "unchecked"
 
 
@@ -244,21 +249,6 @@ class Claim(Stored):
     support: Support = "unchecked"
 
 
-class LookedAt(Stored):
-    """A passage that was considered: shown when the answer is not in the sources."""
-
-    source_id: str
-    source_name: str
-    revision: str
-    chunk_id: str
-    page: int | None = None
-    page_label: str | None = None
-    headings: list[str] = Field(default_factory=list)
-    quote: str
-    start: int = 0
-    end: int = 0
-
-
 class Answer(Stored):
     """An answer with its evidence. ``text`` is Markdown with markers ``[n]``."""
 
@@ -267,7 +257,8 @@ class Answer(Stored):
     answered_by: str = "extractive"
     citations: list[Citation] = Field(default_factory=list)
     claims: list[Claim] = Field(default_factory=list)
-    looked_at: list[LookedAt] = Field(default_factory=list)
+    looked_at: list[Quote] = Field(default_factory=list)
+    """The passages that were considered, where the answer is not in the sources."""
     notices: list[Finding] = Field(default_factory=list)
     """What limited the answer, for example that only full text was searched."""
 
@@ -361,6 +352,26 @@ class Hit(BaseModel):
         page = chunk.piece_pages[piece] or None
         label = chunk.piece_labels[piece] or None
         return page, label, chunk.piece_chars[piece] + at - chunk.piece_starts[piece]
+
+    def quote(self, start: int, end: int) -> Quote:
+        """The characters ``start:end`` of the passage's text, not empty, as a quote."""
+        page, label, first = self.place(start)
+        page_end, _, last = self.place(end - 1)
+        return Quote(
+            source_id=self.source_id,
+            source_name=self.source_name,
+            revision=self.revision,
+            chunk_id=self.chunk_id,
+            page=page,
+            page_end=page_end,
+            page_label=label,
+            sheet=self.chunk.sheet,
+            slide=self.chunk.slide,
+            headings=self.chunk.headings,
+            quote=self.chunk.text[start:end],
+            start=first,
+            end=last + 1,
+        )
 
 
 class SearchResult(BaseModel):

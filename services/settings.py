@@ -1,4 +1,5 @@
-"""Settings: environment first, then .streamlit/secrets.toml, then config.json (never secrets).
+"""Settings: environment first, then .streamlit/secrets.toml, then config.json in the data folder
+(never secrets, nor where that folder is).
 
 ``SETTINGS`` is the one list of what can be set; README's table is held against it by a test.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 import platformdirs
 
 from services.errors import SettingsError
+from services.jsonfile import JsonFile
 
 PROJECT = Path(__file__).resolve().parent.parent
 SECRETS_FILE = PROJECT / ".streamlit" / "secrets.toml"
@@ -80,11 +82,19 @@ def setting(name: str) -> str | None:
     Read afresh on each call, so a changed environment needs no restart.
     """
     assert name in _BY_NAME, name
-    value = os.environ.get(name)
+    value: object = os.environ.get(name)
     if value is None:
-        stored = _secrets().get(name)
-        value = None if stored is None else str(stored)
-    return value.strip() or None if value is not None else None
+        value = _secrets().get(name)
+    if value is None and name != "HALO_DATA_DIR" and not _BY_NAME[name].secret:
+        value = _configured().get(name)
+    return None if value is None else str(value).strip() or None
+
+
+def _configured() -> dict[str, object]:
+    home = data_dir()
+    file = JsonFile(home / "config.json", {}, home / "locks", home / "quarantine")
+    stored: dict[str, object] = file.read()
+    return stored
 
 
 def data_dir() -> Path:

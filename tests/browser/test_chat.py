@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from services import chat, ingestion, notebooks
-from services.models import Answer, Citation, Claim, LookedAt, Message
+from services.models import Answer, Citation, Claim, Message, Quote
 from services.storage import history_file, load_chat_history
 from services.workspace import Workspace, open_workspace
 from tests.browser import conftest
@@ -312,7 +312,7 @@ def test_an_answer_whose_process_died_is_interrupted(
 
 def test_not_found_lists_what_was_looked_at(slow: App, screen: Page, workspace: Workspace) -> None:
     source = ingestion.list_sources(workspace)[0].source
-    looked = LookedAt(
+    looked = Quote(
         source_id=source.id,
         source_name=source.name,
         revision=source.revision or "",
