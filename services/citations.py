@@ -28,14 +28,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from services.contradiction import contradicts, parted
+from services.figures import Figures, holds_date, holds_number
 from services.models import Support
-from services.quantities import (
-    Figures,
-    holds_date,
-    holds_number,
-    ordinal_word,
-    read_figures,
-)
+from services.quantities import ordinal_word, read_figures
 from services.quotes import locate
 from services.words import (
     NEGATIONS,

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.citations import check_support, locate
+from services.figures import holds_number
 from services.models import Block, Document
-from services.quantities import holds_number, read_figures
+from services.quantities import read_figures
 
 # quote, faithful paraphrases, the same with one planted error each
 CASES: list[tuple[str, list[str], list[str]]] = [
