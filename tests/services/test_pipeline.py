@@ -12,6 +12,7 @@ from services.errors import EmbedderError
 from services.ingestion import add_files, cancel_source, delete_sources, list_sources, retry_source
 from services.intake import Incoming
 from services.lance import open_table
+from services.lance_import import import_lancedb
 from services.models import Job
 from services.pipeline import Pipeline
 from services.search import search
@@ -201,3 +202,21 @@ def test_rows_left_by_a_killed_worker_are_not_doubled(workspace: Workspace) -> N
     table = open_table(workspace.vector_uri, "sources")
     assert table
     assert table.revisions() == {source.revision: source.chunks}
+
+
+def test_many_small_writes_leave_few_fragments_and_no_row_outside_the_text_index(
+    workspace: Workspace,
+) -> None:
+    """Each write adds a fragment, and every later write and search looks into all of them."""
+    worker = Pipeline(lambda: [workspace]).start()
+    for n in range(40):
+        (added,) = add_files(workspace, [Incoming(f"memo {n}.md", f"Memo {n} on seals.".encode())])
+        worker.wait(workspace, [added.source_id or ""])
+    (added,) = add_files(workspace, [Incoming("pumps.md", LONG * 6)])
+    worker.wait(workspace, [added.source_id or ""])
+    worker.stop()
+    table = import_lancedb().connect(workspace.vector_uri).open_table("sources")
+    assert table.count_rows() > 540
+    assert table.stats()["fragment_stats"]["num_fragments"] < 40
+    assert table.index_stats("search_text_idx").num_unindexed_rows == 0
+    assert search(workspace, "memo 39").hits[0].source_name == "memo 39.md"
