@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import services.pipeline
 import services.settings
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -101,6 +102,9 @@ def _alone(
     refused = _nothing_from_outside
     refused.unlink(missing_ok=True)
     yield
+    if services.pipeline._pipeline:  # a screen started it; it would work in the next test's folder
+        services.pipeline._pipeline.stop()
+        services.pipeline._pipeline = None
     attempts = refused.read_text(encoding="utf-8") if refused.exists() else ""
     if attempts and not request.node.get_closest_marker("network_refused"):
         pytest.fail(f"The test reached for another machine:\n{attempts}", pytrace=False)

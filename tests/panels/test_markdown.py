@@ -226,9 +226,9 @@ def test_a_fence_inside_a_list_moves_to_the_margin() -> None:
     "line", ["- " * 400, "> " * 400, "`" * 2000, "[" * 2000, "[1" * 800, "* " * 300]
 )
 def test_odd_lines_are_quick(line: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     render(line, CHIPS, [Claim(text="a", citations=[1], support="unsupported")])
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
 
 
 def test_money_times_and_shares_read_as_written() -> None:

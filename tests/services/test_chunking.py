@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import pairwise
 
 import pytest
@@ -225,23 +224,6 @@ def test_the_counter_is_asked_in_bulk() -> None:
     doc = document(*(Block(text=f"Paragraph {i}. " * 50) for i in range(50)))
     chunk_document(doc, count)
     assert calls <= 4
-
-
-def test_a_hundred_pages_take_well_under_half_a_second() -> None:
-    sentence = "The quick brown fox jumps over the lazy dog near the river bank today. "
-    doc = document(*(Block(text=sentence * 9, page=i // 4 + 1) for i in range(400)))
-    spent = 0.0
-
-    def count(texts: list[str]) -> list[int]:
-        nonlocal spent
-        started = time.perf_counter()
-        counts = words(texts)
-        spent += time.perf_counter() - started
-        return counts
-
-    started = time.perf_counter()
-    chunk_document(doc, count, title="Title")
-    assert time.perf_counter() - started - spent < 0.5
 
 
 def test_an_empty_document_has_no_passages() -> None:

@@ -414,12 +414,12 @@ def test_long_texts_take_linear_time() -> None:
     claim = "In 2019 the Board of Altona did not pay 12.5 million euros for the pumps. " * 20
     quote = "The Board of Ottensen paid 13.5 million euros in 2018, but not for the pumps. " * 20
     check_support(claim, [quote])
-    began = time.perf_counter()
+    began = time.thread_time()
     check_support(claim, [quote])
-    once = time.perf_counter() - began
-    began = time.perf_counter()
+    once = time.thread_time() - began
+    began = time.thread_time()
     check_support(claim * 4, [quote * 4])
-    assert time.perf_counter() - began < 12 * once + 0.5
+    assert time.thread_time() - began < 12 * once + 0.5
 
 
 # --- locate ---------------------------------------------------------------------------------
@@ -472,11 +472,11 @@ def test_locate_does_not_invent() -> None:
 def test_locate_is_fast_on_a_thousand_pages() -> None:
     words = [f"word{n % 977}x{n % 31}" for n in range(500)]
     held = document(*(" ".join([f"page{n}", *words]) for n in range(1000)), QUOTE.upper())
-    began = time.perf_counter()
+    began = time.thread_time()
     span = locate(held, QUOTE, 0)
     assert span is not None
     assert held.text[slice(*span)] == QUOTE.upper().rstrip(".")
-    assert time.perf_counter() - began < 2
+    assert time.thread_time() - began < 2
 
 
 @settings(max_examples=50)

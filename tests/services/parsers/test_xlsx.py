@@ -138,9 +138,9 @@ def test_a_sparse_giant_takes_no_time(book: openpyxl.Workbook, tmp_path: Path) -
     sheet.merged_cells.add("B2:XFC1048575")
     path = tmp_path / "a.xlsx"
     book.save(path)
-    started = time.perf_counter()
+    started = time.thread_time()
     document = parse(path, "a.xlsx")
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
     assert [(block.text, block.row) for block in document.blocks] == [
         ("first", 1),
         ("last", 1048576),
