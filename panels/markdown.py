@@ -237,7 +237,9 @@ class _Writer:
         if not all(n in self.chips for n in numbers):
             return f"{lead}\\{token[0].lstrip()}"
         line = self.text[self.text.rfind("\n", 0, token.start()) + 1 : token.start()]
-        lead = lead if _LIST_HEAD.fullmatch(line) else ""
+        if not _LIST_HEAD.fullmatch(line):
+            # ":[" would begin a directive that swallows the number
+            lead = NBSP if line.endswith(":") else ""
         at = token.start() + token[0].index("[")
         return lead + "".join(self._chip(n, at) for n in numbers)
 

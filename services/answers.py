@@ -8,6 +8,7 @@ nothing, and lists what was looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,8 +29,10 @@ LOOKED_AT = 5
 
 NOT_FOUND = {"en": "Not in your sources.", "de": "Nicht in den Quellen."}
 
-_MARGIN = 3.0
+_MARGIN = 2.2
 """How far below the best a sentence's score may lie to be taken as well."""
+_TIE = 0.3
+"""How far below the best a sentence's score may lie to lead the answer with it."""
 _SHARED, _NEAR = 0.4, 0.05
 """A further sentence holds this share of the best one's question words, or is that near to it."""
 _SAME = 0.8
@@ -135,13 +138,20 @@ class _Quote:
 
 
 def _compose(picked: Sequence[Candidate], limit: int) -> Answer:
-    """Text, citations and claims of the sentences picked: best passage first, a source together,
-    the sentences of a source in the order of the document."""
+    """Text, citations and claims of the sentences picked: the best lead, the others follow; within
+    both a source stays together and its sentences in the order of the document."""
     order: dict[str, int] = {}
     for candidate in picked:
         order.setdefault(candidate.hit.source_id, len(order))
+    best = max(candidate.score for candidate in picked)
     arranged = sorted(
-        picked, key=lambda c: (order[c.hit.source_id], c.hit.chunk.char_start, c.unit.start)
+        picked,
+        key=lambda c: (
+            c.score < best - _TIE,
+            order[c.hit.source_id],
+            c.hit.chunk.char_start,
+            c.unit.start,
+        ),
     )
     quotes: list[_Quote] = []
     stood: list[tuple[Candidate, list[_Quote]]] = []
@@ -214,6 +224,12 @@ def _reading(candidate: Candidate) -> str:
     return " ".join(unit.text.split())
 
 
+_AMOUNT = re.compile(
+    r"[-−+(]?\s*[$€£¥]?\s*(?!(?:19|20)\d\d\b)\d[\d.,]*+(?!\s*(?!million|billion)[^\W\d_])"
+)
+"""An amount where a column head should be: the first row of such a table is none."""
+
+
 def _read_row(row: Sentence, heads: Sequence[Sentence]) -> str:
     """``Total sales — 2019: $1,496.5; 2018: $1,202.9``."""
     columns: list[str] = []
@@ -226,6 +242,8 @@ def _read_row(row: Sentence, heads: Sequence[Sentence]) -> str:
     parts = []
     for at, cell in enumerate(cells, start=1):
         head = columns[at] if at < len(columns) else ""
+        if _AMOUNT.match(head):
+            head = ""
         if cell:
             parts.append(f"{head}: {cell}" if head else cell)
     return f"{label} — {'; '.join(parts)}" if label and parts else label or "; ".join(parts)

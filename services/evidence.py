@@ -113,7 +113,7 @@ def gather(question: Question, hits: Sequence[Hit]) -> tuple[list[Candidate], Te
                 above, before = above | own, frozenset()
                 continue
             table = heads.get(number, ())
-            if table is None:
+            if table is None or not _SAYS.search(unit.text):
                 continue
             columns = content(" ".join(head.text for head in table)) if table else frozenset()
             near = tuple(units[n] for n in (number - 1, number + 1) if 0 <= n < len(units))
@@ -183,6 +183,8 @@ def _table_heads(units: Sequence[Sentence], text: str) -> dict[int, tuple[Senten
     return found
 
 
+_SAYS = re.compile(r"[^\W\d_]{3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""What a unit needs to say anything: the labels along a chart's axis ("0 Q1 2024") lack it."""
 _FIGURE = re.compile(r"\d")
 
 
@@ -243,6 +245,9 @@ borderline answer has a passage at .83 and a sentence at .83, half of the words 
 WORDS, WORDS_ONLY = (4.0, 1.5, 5.0), -4.05
 """Weights of overlap, names and focus, and the constant, where no vectors know meaning."""
 EXACT = 1.5
+ELSEWHERE = -2.0
+"""Added where a question names something the passages hold and asks about it what they do not: none
+of its other words stands in any of them."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +259,8 @@ class Signals:
     best passage and its headings, ``names`` the share of its names, numbers and codes there (1 when
     it has none), ``focus`` the share of its words in one sentence and the one before. ``exact``
     says that the search found an identifier or phrase of the question verbatim; ``comparable``
-    that question and passages share a language, so that overlap means something.
+    that question and passages share a language, so that overlap means something; ``elsewhere`` that
+    beyond its names no word of the question stands in the best passages.
     """
 
     cosine: float | None
@@ -264,6 +270,7 @@ class Signals:
     focus: float
     exact: bool
     comparable: bool
+    elsewhere: bool = False
 
 
 def signals(
@@ -281,16 +288,20 @@ def signals(
         cosine = max((scaled_cosine(c, identity) for c in cosines), default=None)
         sentence = max((c.features["cosine"] for c in candidates), default=None)
     overlap = names = 0.0
+    asked = question.terms.keys() - question.names
+    elsewhere = bool(asked and question.names)
     for hit in hits[:5]:
         held = content(" ".join((hit.source_name, *hit.chunk.headings, hit.chunk.text)))
         overlap = max(overlap, terms.share(held))
         if question.names:
             found = sum(_has(held, name) for name in question.names)
             names = max(names, found / len(question.names))
+        elsewhere = elsewhere and not any(_has(held, term) for term in asked)
     focus = (c.features["overlap"] + c.features["before"] for c in candidates[:3])
     text = candidates[0].hit.chunk.text if candidates else ""
     spoken, written = question.language, language(text)
     same_script = question.script is None or question.script == script(text)
+    comparable = same_script and not (spoken and written and spoken != written)
     return Signals(
         cosine,
         sentence,
@@ -298,7 +309,8 @@ def signals(
         names if question.names else 1.0,
         max(focus, default=0.0),
         any(hit.exact for hit in hits[:3]),
-        same_script and not (spoken and written and spoken != written),
+        comparable,
+        elsewhere and comparable,
     )
 
 
@@ -313,7 +325,7 @@ def confidence(found: Signals) -> float:
         values = (found.cosine, found.sentence, found.overlap, found.names)
         z = (COMPARED if found.comparable else ACROSS) + _dot(MEANING, values)
     # an identifier or phrase of the question that was found verbatim is worth much
-    z += EXACT * found.exact
+    z += EXACT * found.exact + ELSEWHERE * found.elsewhere
     return 1 / (1 + math.exp(-z))
 
 

@@ -171,6 +171,10 @@ def test_a_marker_at_the_head_of_a_list_item_keeps_the_item() -> None:
     ) == 2
 
 
+def test_a_marker_after_a_colon_is_no_directive() -> None:
+    assert f"(2024:\u00a0{JOINER}[1](#cite-abc-1 " in render("More (2024: [1]", CHIPS)
+
+
 def test_chips_survive_inside_a_table() -> None:
     out = render("| Driver | Points |\n|---|---|\n| Prices | -1.1 [1] |\n| Mix [2] | -0.4 |", CHIPS)
     kinds = [t.type for t in parsed(out)]
