@@ -38,16 +38,20 @@ $(VENV)/.installed: pyproject.toml requirements/build.lock requirements/run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 		{ echo "HALO needs Python 3.11. Install it, or name it: make install PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up $(VENV). This takes one to two minutes and 1.4 GB."
+	@echo "1 of 4  Python environment"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/build.lock || \
 		echo "uv could not be installed. Going on with pip, which is slower."
+	@echo "2 of 4  Packages: the longest part, about a minute"
 	@$(call install_lock,requirements/run.lock)
+	@echo "3 of 4  HALO itself"
 	@if [ -x $(BIN)/uv ]; then \
 		$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .; \
 	else \
 		$(BIN)/python -m pip install --quiet --no-deps --editable .; \
 	fi
 	@$(BIN)/python -m compileall -q app.py pages panels services interfaces
+	@echo "4 of 4  The language model, converted once"
 	@$(BIN)/python -c 'from services.embeddings import prepare; prepare()'
 	@touch $@
 

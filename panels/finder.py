@@ -69,6 +69,8 @@ def results(query: str, result: SearchResult) -> None:
         st.html(f'<p class="empty">{html.escape(t("search.none", query=f"“{query}”"))}</p>')
         return
     notes = [t("search.hits", n=len(result.hits)), *map(finding, result.notices)]
+    if result.mode == "hybrid" and all(hit.text_score is None for hit in result.hits):
+        notes[:1] = [t("search.no_words")]
     st.html(f'<p class="meta num">{html.escape(" · ".join(notes))}</p>')
     words = wanted(query)
     for number, hit in enumerate(result.hits, start=1):

@@ -22,6 +22,8 @@ from services.storage import Shared, get_source, load_sources, update_sources
 from services.tables import target_table
 from services.workspace import Workspace, open_workspace
 
+_BELOW = "restore_above"
+"""Key of a deleted row for the id of the row that stood below it."""
 _passwords: dict[str, str] = {}
 """Passwords by job id, in memory only, each used once."""
 
@@ -280,7 +282,12 @@ def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
 
     def change(rows: list[Shared]) -> list[Shared] | None:
         nonlocal entry
-        taken[:] = [dict(row) for row in rows if row.get("id") in wanted]
+        below = [*(row.get("id") for row in rows[1:]), None]
+        taken[:] = [
+            {**row, _BELOW: after}
+            for row, after in zip(rows, below, strict=True)
+            if row.get("id") in wanted
+        ]
         if not taken:
             return None
         entry = trash.put(workspace, "sources", taken)
@@ -302,7 +309,14 @@ def restore_sources(workspace: Workspace, trash_id: str) -> list[str]:
 
     def change(stored: list[Shared]) -> list[Shared]:
         there = {row.get("id") for row in stored}
-        return [row for row in from_trash if row["id"] not in there] + stored
+        kept = list(stored)
+        for row in reversed(from_trash):
+            if row["id"] not in there:
+                ids = [other.get("id") for other in kept]
+                below = row[_BELOW]
+                at = ids.index(below) if below in ids else 0 if below else len(ids)
+                kept.insert(at, {key: value for key, value in row.items() if key != _BELOW})
+        return kept
 
     workspace.sources_file.update(change)
     trash.remove(workspace, trash_id)

@@ -203,6 +203,15 @@ def test_a_deleted_source_is_gone_at_once_and_comes_back_whole(library: Library)
         delete_sources(library.workspace, ["0" * 32])
 
 
+def test_restored_sources_stand_where_they_stood(library: Library) -> None:
+    library.add(one="One about wells.", two="Two about wells.", three="Three.", four="Four.")
+    before = load_sources(library.workspace)
+    for gone in (before[1:3], before[3:], before[:1], [before[0], before[2]]):
+        entry = delete_sources(library.workspace, [source.id for source in gone])
+        restore_sources(library.workspace, entry)
+        assert load_sources(library.workspace) == before
+
+
 def test_a_deleted_sources_bytes_can_be_added_afresh(library: Library) -> None:
     (source,) = library.add(wells=WELLS)
     delete_sources(library.workspace, [source.id])
