@@ -29,7 +29,7 @@ LOOKED_AT = 5
 
 NOT_FOUND = {"en": "Not in your sources.", "de": "Nicht in den Quellen."}
 
-_MARGIN = 2.2
+_MARGIN = 2.6
 """How far below the best a sentence's score may lie to be taken as well."""
 _TIE = 0.3
 """How far below the best a sentence's score may lie to lead the answer with it."""

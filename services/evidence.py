@@ -245,7 +245,7 @@ borderline answer has a passage at .83 and a sentence at .83, half of the words 
 WORDS, WORDS_ONLY = (4.0, 1.5, 5.0), -4.05
 """Weights of overlap, names and focus, and the constant, where no vectors know meaning."""
 EXACT = 1.5
-ELSEWHERE = -2.0
+ELSEWHERE = -1.5
 """Added where a question names something the passages hold and asks about it what they do not: none
 of its other words stands in any of them."""
 
