@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Protocol
 
@@ -56,6 +57,23 @@ def place(spot: Place) -> str:
     if sheet:
         return t("place.sheet", sheet=sheet)
     return page_place(spot.page, spot.page_label) if spot.page else ""
+
+
+def said(quote: str, claims: Sequence[str]) -> list[tuple[str, bool]]:
+    """The quote in pieces; the sentences that were taken from it word for word are True."""
+    found = []
+    for claim in claims:
+        words = map(re.escape, claim.split())
+        match = re.search(r"\s+".join(words) or r"(?!)", quote)
+        if match and len(match[0]) < len(quote.strip()):
+            found.append(match.span())
+    pieces: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in sorted(found):
+        if start >= at:
+            pieces += [(quote[at:start], False), (quote[start:end], True)]
+            at = end
+    return [piece for piece in [*pieces, (quote[at:], False)] if piece[0]]
 
 
 def figures(quote: str, claim: str) -> list[tuple[str, bool]]:
