@@ -89,7 +89,7 @@ def test_pages_slides_and_sheets_are_named_once() -> None:
         Block(text="d", sheet="Segments"),
     )
     marks = re.findall(r'class="pagemark num">(.*?)<', html_of(doc))
-    assert marks == ["p. 47 (PDF 51)", "slide 2", "sheet Segments"]
+    assert marks == ["p. 47 (PDF 51)", "Slide 2", "Sheet Segments"]
 
 
 def test_a_numbered_item_keeps_its_number_and_gets_no_bullet() -> None:
