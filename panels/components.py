@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from panels.places import figures, icon_of, place, said
+from panels.places import figures, icon_of, said, spot
 from panels.text import t
 from services.models import Citation
 
@@ -54,7 +54,7 @@ def card(
     return {
         "icon": icon_of(citation.source_name),
         "name": citation.source_name,
-        "place": " · ".join(filter(None, [place(citation), *citation.headings[-1:]])),
+        "place": " · ".join(spot(citation)),
         "quote": sentences if any(marked for _, marked in sentences) else pieces,
         "open": t("quote.open"),
         "close": t("quote.close"),

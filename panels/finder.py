@@ -11,7 +11,7 @@ import streamlit as st
 from panels import frame, state
 from panels.actions import action
 from panels.header import address
-from panels.places import icon_of, place
+from panels.places import icon_of, spot
 from panels.text import finding, label, t
 from services.ingestion import list_sources
 from services.models import Citation, Hit, SearchResult
@@ -83,8 +83,7 @@ def one(number: int, hit: Hit, words: list[str]) -> None:
     line_start, line_end = line(hit.chunk.text, words)
     passage = hit.quote(line_start, line_end)
     citation = Citation(number=number, **passage.model_dump())
-    where = place(citation)
-    facts = html.escape(" · ".join(filter(None, [where, *hit.chunk.headings[-1:]])))
+    facts = html.escape(" · ".join(spot(citation)))
     with st.container(key=f"hit_{number}", gap=None):
         st.button(
             label(hit.source_name),

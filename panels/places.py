@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from panels.text import t
+from services.models import Citation
 
 _ICONS = {
     "picture_as_pdf": "pdf",
@@ -57,6 +58,12 @@ def place(spot: Place) -> str:
     if sheet:
         return t("place.sheet", sheet=sheet)
     return page_place(spot.page, spot.page_label) if spot.page else ""
+
+
+def spot(citation: Citation) -> list[str]:
+    """Where a passage stands: its place and its heading, unless they are the same."""
+    heading = [name for name in citation.headings[-1:] if name != citation.sheet]
+    return [words for words in [place(citation), *heading] if words]
 
 
 def said(quote: str, claims: Sequence[str]) -> list[tuple[str, bool]]:
