@@ -150,13 +150,14 @@ def excerpt(text: str, headings: Sequence[str], words: list[str]) -> str:
     if headings and text.startswith(f"{headings[-1]}\n"):
         text = text[len(headings[-1]) :].lstrip()
     start, end = window(text, words)
+    shown = text[start:end].strip(" |\n")
+    shown = f"{'… ' if start else ''}{shown}{' …' if end < len(text) else ''}"
     lines = []
-    for line_ in filter(None, map(str.strip, text[start:end].split("\n"))):
+    for line_ in filter(None, map(str.strip, shown.split("\n"))):
         cells = [marked(cell.strip(), words) for cell in line_.split(SEPARATOR) if cell.strip(" |")]
         row = "".join(f"<span>{cell}</span>" for cell in cells)
         lines.append(f'<span class="cells">{row}</span>' if len(cells) > 1 else f"{cells[0]}\n")
-    shown = "".join(lines).rstrip()
-    return f"{'… ' if start else ''}{shown}{' …' if end < len(text) else ''}"
+    return "".join(lines).rstrip()
 
 
 def marked(text: str, words: list[str]) -> str:
