@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -42,7 +43,8 @@ def show(workspace: Workspace) -> None:
             key="add_way",
             width="stretch",
         )
-        {"files": files, "text": pasted, "folder": folder}[way or "files"](workspace)
+        with st.container(key="add_body"):
+            {"files": files, "text": pasted, "folder": folder}[way or "files"](workspace)
         rows(workspace)
         with st.container(
             key="add_foot", horizontal=True, vertical_alignment="center", gap="small"
@@ -109,11 +111,15 @@ def pasted(workspace: Workspace) -> None:
             t("add.text_body"),
             placeholder=t("add.text_body"),
             label_visibility="collapsed",
-            height=160,
+            height=108,
             key="text_body",
         )
         st.form_submit_button(
-            t("add.text_add"), icon=":material/add:", on_click=take_text, args=(workspace,)
+            t("add.text_add"),
+            icon=":material/add:",
+            type="primary",
+            on_click=take_text,
+            args=(workspace,),
         )
 
 
@@ -131,18 +137,20 @@ def folder(workspace: Workspace) -> None:
         icon=":material/folder:",
         key="folder_path",
     )
-    if not path:
-        st.html(f'<p class="meta">{html.escape(t("add.folder_hint"))}</p>')
-        return
+    found: list[Path] = []
+    hint = f'<p class="meta">{html.escape(t("add.folder_hint"))}</p>'
     try:
-        found = folder_files(path)
+        found = folder_files(path) if path else []
     except HaloError as refusal:
-        st.html(f'<p class="meta err" role="alert">{html.escape(text.error(refusal))}</p>')
-        return
+        hint = f'<p class="meta err" role="alert">{html.escape(text.error(refusal))}</p>'
+    st.html(hint)
+    taken = {item.name for item in state.added()}
     st.button(
-        t("add.folder_add", n=len(found)),
+        t("add.folder_add", n=len(found)) if found else t("add.folder_do"),
         icon=":material/add:",
+        type="primary",
         key="folder_add",
+        disabled=all(file.name in taken for file in found),
         on_click=take_folder,
         args=(workspace, path),
     )
@@ -204,8 +212,9 @@ def row(
     ):
         icon = "lock" if locked else icon_of(name, view.source.origin if view else "file")
         detail = t("add.same_name") if item.outcome == "same_name" else text.size(item.size)
+        shown = html.escape(name)
         st.html(
-            f'<div class="up"><i class="ic">{icon}</i><div><div class="cut">{html.escape(name)}'
+            f'<div class="up"><i class="ic">{icon}</i><div><div class="cut" title="{shown}">{shown}'
             f'</div><span class="meta num">{html.escape(detail)}</span></div></div>'
         )
         with st.container(key=f"upst_{number}", gap=None, width=272):
@@ -288,7 +297,7 @@ def way_out(workspace: Workspace, number: int, item: Added, view: SourceView | N
     elif view:
         verb = "skip" if view.status == "needs_password" else "remove"
     else:
-        verb = "skip" if item.outcome == "same_name" else ""
+        verb = {"same_name": "skip", "refused": "remove"}.get(item.outcome, "")
     if not verb:
         st.html('<span class="way_out"></span>', width="content")
         return

@@ -44,7 +44,9 @@ def panel(workspace: Workspace, shown: Shown) -> None:
     running = next((m for m in messages if m.state == "running"), None)
     with frame.panel("chat"):
         head(workspace, known, current, empty=not messages)
-        with st.container(key="pb_chat", height=600, autoscroll=True, border=False, gap=None):
+        with st.container(
+            key="pb_chat", height=600, autoscroll=bool(messages), border=False, gap=None
+        ):
             if messages and current:
                 log(workspace, current, messages, shown)
             elif shown.views:

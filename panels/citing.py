@@ -114,9 +114,10 @@ def _cited(source: _Source) -> Cited:
     cards: dict[str, dict[str, Any]] = {}
     for citation in source.citations:
         target, gone = f"{source.owner}-{citation.number}", citation.number in source.gone
-        claim = " ".join(c.text for c in source.claims if citation.number in c.citations)
+        backed = (claim for claim in source.claims if citation.number in claim.citations)
+        claims = [markdown.without_markers(claim.text).strip() for claim in backed]
         chips[citation.number] = Chip(target, citation.quote, citation.support, gone)
-        cards[target] = components.card(citation, claim=claim, deleted=gone)
+        cards[target] = components.card(citation, claims=claims, deleted=gone)
     words = Words(t("chip.partly"), t("chip.unsupported"))
     return Cited(markdown.render(source.text, chips, source.claims, words), chips, cards)
 

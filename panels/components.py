@@ -5,13 +5,13 @@ A mount whose ``data`` is a list keeps pandas out of start-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
-from panels.places import figures, icon_of, place
+from panels.places import figures, icon_of, said, spot
 from panels.text import t
 from services.models import Citation
 
@@ -43,16 +43,19 @@ def citations(cards: Mapping[str, Mapping[str, Any]], on_open: Callable[[str], N
     _citations(key="citations", data=[dict(cards)], on_open_change=opened)
 
 
-def card(citation: Citation, *, claim: str = "", deleted: bool = False) -> dict[str, Any]:
-    """What the hover card of a citation says; figures of ``claim`` are marked in its quote."""
+def card(
+    citation: Citation, *, claims: Sequence[str] = (), deleted: bool = False
+) -> dict[str, Any]:
+    """What the hover card of a citation says. In its quote the sentences are marked that the
+    claims repeat, or else the claims' figures."""
     state = "deleted" if deleted else citation.support
-    pieces = figures(citation.quote, claim)
+    pieces, sentences = figures(citation.quote, " ".join(claims)), said(citation.quote, claims)
     matched = state == "supported" and any(marked for _, marked in pieces)
     return {
         "icon": icon_of(citation.source_name),
         "name": citation.source_name,
-        "place": " · ".join(filter(None, [place(citation), *citation.headings[-1:]])),
-        "quote": pieces,
+        "place": " · ".join(spot(citation)),
+        "quote": sentences if any(marked for _, marked in sentences) else pieces,
         "open": t("quote.open"),
         "close": t("quote.close"),
         "state": state,
@@ -78,3 +81,8 @@ def scroll_to(selector: str, token: object) -> None:
 def click(selector: str, token: object) -> None:
     """Click the element, once for each new ``token``."""
     _once(key=f"click_{selector}", data=["click", selector, str(token)])
+
+
+def select(selector: str, token: object) -> None:
+    """Put the cursor into a field with its text selected, once for each new ``token``."""
+    _once(key=f"select_{selector}", data=["select", selector, str(token)])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from panels import add_dialog, state
+from panels import add_dialog, components, state
 from panels.state import Dialog
 from panels.text import error, label, t
 from services import chat, ingestion, notebooks, notes
@@ -23,34 +23,42 @@ def show_dialog(workspace: Workspace) -> None:
         case "add":
             add_dialog.show(workspace)
         case "rename":
-            ask(opened, "rename", lambda name: rename(workspace, opened, name), value=opened.text)
+            title = t(f"rename.{opened.kind}")
+            ask(opened, "rename", title, lambda name: rename(workspace, opened, name))
         case "password":
-            ask(opened, "password", lambda word: unlock(workspace, opened, word), secret=True)
+            title = t("password.title")
+            ask(opened, "password", title, lambda word: unlock(workspace, opened, word))
 
 
 def ask(
     opened: Dialog,
     words: str,
+    title: str,
     submit: Callable[[str], None],
-    *,
-    value: str = "",
-    secret: bool = False,
 ) -> None:
     """A dialog with one field. A refusal is shown in it; otherwise it closes."""
+    secret = words == "password"
 
-    @st.dialog(t(f"{words}.title"), width="small", on_dismiss=state.close_dialog)
+    @st.dialog(title, width="small", on_dismiss=state.close_dialog)
     def dialog() -> None:
         with st.form(f"ask_{words}", border=False):
             if secret:
                 st.markdown(label(opened.text))
             given = st.text_input(
                 t(f"{words}.field"),
-                value,
+                "" if secret else opened.text,
                 type="password" if secret else "default",
                 label_visibility="collapsed",
                 placeholder=t(f"{words}.field"),
+                key="ask_field",
             )
-            pressed = st.form_submit_button(t(f"{words}.do"), type="primary")
+            with st.container(key="ask_foot", horizontal=True, gap="small"):
+                pressed = st.form_submit_button(t(f"{words}.do"), type="primary")
+                left = st.form_submit_button(t("cancel"))
+        components.select(".st-key-ask_field input", opened.id)
+        if left:
+            state.close_dialog()
+            st.rerun()
         if not pressed or not given or not given.strip():
             return
         try:

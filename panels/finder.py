@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 
 import streamlit as st
 
 from panels import frame, state
 from panels.actions import action
 from panels.header import address
-from panels.places import icon_of, place
+from panels.places import icon_of, spot
 from panels.text import finding, label, t
 from services.ingestion import list_sources
 from services.models import Citation, Hit, SearchResult
@@ -20,6 +21,8 @@ from services.workspace import Workspace
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 AROUND = 160
 """Characters shown before and after the first word that was found."""
+SEPARATOR = " | "
+"""Stands between the cells of a table's row."""
 _PHRASE = re.compile(r"[“„\"]([^”“\"]+)[”“\"]")
 _WORD = re.compile(r"\w[\w.,%]*\w|\w")
 
@@ -79,12 +82,10 @@ def results(query: str, result: SearchResult) -> None:
 
 def one(number: int, hit: Hit, words: list[str]) -> None:
     """A passage: its source as a button, its place, and the text with the words marked."""
-    start, end = window(hit.chunk.text, words)
     line_start, line_end = line(hit.chunk.text, words)
     passage = hit.quote(line_start, line_end)
     citation = Citation(number=number, **passage.model_dump())
-    where = place(citation)
-    facts = html.escape(" · ".join(filter(None, [where, *hit.chunk.headings[-1:]])))
+    facts = html.escape(" · ".join(spot(citation)))
     with st.container(key=f"hit_{number}", gap=None):
         st.button(
             label(hit.source_name),
@@ -97,7 +98,7 @@ def one(number: int, hit: Hit, words: list[str]) -> None:
         )
         st.html(
             f'<div class="found"><span class="meta num">{facts}</span>'
-            f"<p>{marked(hit.chunk.text[start:end], words)}</p></div>"
+            f"<p>{excerpt(hit.chunk.text, hit.chunk.headings, words)}</p></div>"
         )
 
 
@@ -118,7 +119,9 @@ def wanted(query: str) -> list[str]:
 
 
 def _pattern(words: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(rf"\b{re.escape(word)}" for word in words) or r"(?!)", re.IGNORECASE)
+    """Whole words that begin like one of these."""
+    starts = "|".join(rf"\b{re.escape(word)}\w*" for word in words)
+    return re.compile(starts or r"(?!)", re.IGNORECASE)
 
 
 def line(text: str, words: list[str]) -> tuple[int, int]:
@@ -139,6 +142,24 @@ def window(text: str, words: list[str]) -> tuple[int, int]:
     if end < len(text):
         end = max(text.rfind(" ", middle, end), middle) or end
     return start, end
+
+
+def excerpt(text: str, headings: Sequence[str], words: list[str]) -> str:
+    """The stretch to show, as HTML: cells set apart, "…" where it is cut.
+
+    The heading that the line above names is left out, and blank lines are.
+    """
+    if headings and text.startswith(f"{headings[-1]}\n"):
+        text = text[len(headings[-1]) :].lstrip()
+    start, end = window(text, words)
+    shown = text[start:end].strip(" |\n")
+    shown = f"{'… ' if start else ''}{shown}{' …' if end < len(text) else ''}"
+    lines = []
+    for line_ in filter(None, map(str.strip, shown.split("\n"))):
+        cells = [marked(cell.strip(), words) for cell in line_.split(SEPARATOR) if cell.strip(" |")]
+        row = "".join(f"<span>{cell}</span>" for cell in cells)
+        lines.append(f'<span class="cells">{row}</span>' if len(cells) > 1 else f"{cells[0]}\n")
+    return "".join(lines).rstrip()
 
 
 def marked(text: str, words: list[str]) -> str:

@@ -157,7 +157,7 @@ def undo_strip(workspace: Workspace) -> None:
         return
     with st.container(key="undo", horizontal=True, vertical_alignment="center", gap="small"):
         sentence = t("undo.deleted", name=offer.name)
-        st.html(f'<span class="cut">{html.escape(sentence)}</span>')
+        st.html(f'<span class="cut" title="{html.escape(sentence)}">{html.escape(sentence)}</span>')
         st.button(t("undo"), type="tertiary", key="undo_do", on_click=restore, args=(workspace,))
         st.button(
             t("close"),

@@ -177,19 +177,20 @@ def menu(workspace: Workspace) -> None:
         if option in LANGUAGE_NAMES:
             icon = "check" if option == chosen else "language"
             return f":material/{icon}: {t(LANGUAGE_NAMES[option])}"
-        return f":material/help: {t('help.title')}"
+        return f":material/{option}: {t(f'{option}.title')}"
 
     st.menu_button(
         t("header.menu"),
-        [*LANGUAGE_NAMES, "help"],
+        ["search", "help", *LANGUAGE_NAMES],
         icon=":material/settings:",
         type="tertiary",
         key="menu_main",
         format_func=words,
         on_click=choose,
     )
-    if st.session_state.pop("go_to_help", False):
-        st.switch_page("pages/Help.py", query_params=address(workspace.id))
+    page = st.session_state.pop("go_to_page", None)
+    if page:
+        st.switch_page(f"pages/{page.title()}.py", query_params=address(workspace.id))
 
 
 @action
@@ -198,4 +199,4 @@ def choose() -> None:
     if option in LANGUAGE_NAMES:
         storage.update_config({"language": option})
     else:
-        st.session_state["go_to_help"] = True
+        st.session_state["go_to_page"] = option

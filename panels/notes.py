@@ -144,7 +144,10 @@ def head(workspace: Workspace, note: Note) -> None:
         args=(workspace, note.id),
     )
     title = html.escape(note.heading or t("notes.untitled"))
-    st.html(f'<h2 class="title cut"><i class="ic">edit_note</i>{title}</h2>')
+    st.html(
+        f'<h2 class="title cut" title="{title}"><i class="ic">edit_note</i>'
+        f'<span class="cut">{title}</span></h2>'
+    )
     frame.gap()
     st.button(
         t("notes.read" if editing else "notes.edit"),
@@ -171,9 +174,12 @@ def body(workspace: Workspace, note: Note, shown: Shown) -> None:
                 ],
             )
         )
+        heading = html.escape(note.heading or t("notes.untitled"))
+        if note.content.lstrip("# \n").startswith(note.heading):
+            heading = ""  # the text begins with it
         st.html(
             f'<span class="meta num">{html.escape(about)}</span>'
-            f'<h1 class="serif">{html.escape(note.heading or t("notes.untitled"))}</h1>'
+            f'{heading and f"""<h1 class="serif">{heading}</h1>"""}'
         )
         if note.content.strip():
             st.markdown(shown.cited(note.id, note.content, note.citations).markdown, anchors=False)

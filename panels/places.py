@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Protocol
 
 from panels.text import t
+from services.models import Citation
 
 _ICONS = {
     "picture_as_pdf": "pdf",
@@ -56,6 +58,29 @@ def place(spot: Place) -> str:
     if sheet:
         return t("place.sheet", sheet=sheet)
     return page_place(spot.page, spot.page_label) if spot.page else ""
+
+
+def spot(citation: Citation) -> list[str]:
+    """Where a passage stands: its place and its heading, unless they are the same."""
+    heading = [name for name in citation.headings[-1:] if name != citation.sheet]
+    return [words for words in [place(citation), *heading] if words]
+
+
+def said(quote: str, claims: Sequence[str]) -> list[tuple[str, bool]]:
+    """The quote in pieces; the sentences that were taken from it word for word are True."""
+    found = []
+    for claim in claims:
+        words = map(re.escape, claim.split())
+        match = re.search(r"\s+".join(words) or r"(?!)", quote)
+        if match and len(match[0]) < len(quote.strip()):
+            found.append(match.span())
+    pieces: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in sorted(found):
+        if start >= at:
+            pieces += [(quote[at:start], False), (quote[start:end], True)]
+            at = end
+    return [piece for piece in [*pieces, (quote[at:], False)] if piece[0]]
 
 
 def figures(quote: str, claim: str) -> list[tuple[str, bool]]:

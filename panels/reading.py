@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from panels.places import place
+from panels.text import t
 from services.models import Block, Document
 
 PART = 9_000
@@ -85,6 +86,8 @@ def part_html(pieces: list[Piece], hit: Span | None) -> str:
         if stands and stands != shown:
             lines.append(f'<div class="pagemark num">{html.escape(stands)}</div>')
             shown = stands
+        if piece.block.kind == "heading" and piece.block.text == piece.block.sheet:
+            continue  # the line above says it
         lines.append(_piece_html(piece, hit))
     return f'<article class="doc">{"".join(lines)}</article>'
 
@@ -114,6 +117,9 @@ def _piece_html(piece: Piece, hit: Span | None) -> str:
             return f"<h{level}>{_marked(block, piece.start, piece.end, hit)}</h{level}>"
         case "code":
             return f"<pre>{_marked(block, piece.start, piece.end, hit)}</pre>"
+        case "note" if block.slide and not piece.start:
+            label = html.escape(t("viewer.speaker_notes"))
+            return f'<p class="note"><b>{label}</b>{_marked(block, 0, piece.end, hit)}</p>'
         case kind:
             return f'<p class="{kind}">{_marked(block, piece.start, piece.end, hit)}</p>'
 

@@ -55,7 +55,8 @@ def options(view: SourceView) -> list[str]:
     if status.running(view):
         offered += ["cancel"]
     elif view.source.sha256:
-        offered += ["reindex"] if view.status == "ready" else ["retry"]
+        offered += ["reindex"] if view.status == "ready" else []
+        offered += ["retry"] if view.status != "ready" and status.retryable(view) else []
     if view.source.sha256:
         offered += ["original"]
     if status.answerable(view):

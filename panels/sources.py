@@ -54,6 +54,8 @@ def listing(workspace: Workspace, views: list[SourceView]) -> None:
                 return
             shown = search(views)
         select_all(workspace, shown)
+        if not shown:
+            nothing_found()
         rows(workspace, paged(shown))
     with frame.foot("sources"):
         st.html(
@@ -75,6 +77,16 @@ def search(views: list[SourceView]) -> list[SourceView]:
     return [view for view in views if all(word in view.source.name.casefold() for word in words)]
 
 
+def nothing_found() -> None:
+    with st.container(key="no_match"):
+        st.html(f'<p class="empty">{html.escape(t("sources.no_match"))}</p>')
+        st.button(t("sources.clear"), icon=":material/close:", key="clear", on_click=clear)
+
+
+def clear() -> None:
+    st.session_state["source_filter"] = ""
+
+
 def select_all(workspace: Workspace, views: list[SourceView]) -> None:
     """One box over all rows of the filter: ticked, empty or mixed; a press ticks or empties all."""
     can = [view.source for view in views if status.answerable(view)]
@@ -94,7 +106,7 @@ def select_all(workspace: Workspace, views: list[SourceView]) -> None:
             args=(workspace, [source.id for source in can], not full),
         )
         st.space("stretch")
-        words = t("sources.included", n=ticked) if views else t("sources.no_match")
+        words = t("sources.included", n=ticked) if views else ""
         st.html(f'<span class="meta num">{html.escape(words)}</span>', width="content")
 
 
@@ -132,7 +144,7 @@ def box_key(source_id: str, ticked: bool) -> str:
 def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     """One source; returns the open slot of its status line when it is being worked on."""
     source, can = view.source, status.answerable(view)
-    dim = status.tone(view) or ("" if source.selected and can else "out")
+    dim = status.tone(view) or ("" if can else "out")
     ticked = source.selected and can
     box = box_key(source.id, ticked)
     with st.container(key=f"row_{dim}_{source.id}", horizontal=True, gap=None, wrap=False):
@@ -165,8 +177,8 @@ def status_line(workspace: Workspace, view: SourceView) -> DeltaGenerator:
     if status.running(view):
         return st.container(gap=None)
     offer = {"needs_password": "enter", "failed": "retry", "cancelled": "retry"}.get(view.status)
-    if offer == "retry" and not view.source.sha256:
-        offer = None
+    if offer == "retry" and not status.retryable(view):
+        offer = "remove" if view.status == "failed" else None
     if not offer:
         return st.html(status.line(view))
     with st.container(key=f"st_{view.source.id}", horizontal=True, gap=None, wrap=False):
@@ -175,8 +187,8 @@ def status_line(workspace: Workspace, view: SourceView) -> DeltaGenerator:
             t(f"source.{offer}"),
             type="tertiary",
             key=f"do_{view.source.id}",
-            on_click=source_menu.ask_password if offer == "enter" else retry,
-            args=(view.source,) if offer == "enter" else (workspace, view.source.id),
+            on_click=answer,
+            args=(workspace, view, offer),
         )
     return st.container(gap=None)
 
@@ -197,8 +209,15 @@ def tick(workspace: Workspace, source_id: str, box: str, shown: bool) -> None:
 
 
 @action
-def retry(workspace: Workspace, source_id: str) -> None:
-    ingestion.retry_source(workspace, source_id)
+def answer(workspace: Workspace, view: SourceView, offer: str) -> None:
+    """The one thing to do beside the words of a row."""
+    match offer:
+        case "enter":
+            source_menu.ask_password(view.source)
+        case "retry":
+            ingestion.retry_source(workspace, view.source.id)
+        case "remove":
+            source_menu.delete(workspace, [view.source])
 
 
 def open_or_answer(view: SourceView) -> None:
@@ -236,7 +255,7 @@ def chosen_for_all(workspace: Workspace) -> None:
             ingestion.reindex_sources(workspace)
         case "retry_all":
             for view in views:
-                if view.status in ("failed", "cancelled") and view.source.sha256:
+                if view.status in ("failed", "cancelled") and status.retryable(view):
                     ingestion.retry_source(workspace, view.source.id)
         case "delete_included":
             included = [view.source for view in views if view.source.selected]

@@ -13,6 +13,8 @@ from services.ingestion import SourceView, list_sources
 from services.models import ANSWERABLE
 from services.workspace import Workspace
 
+HOPELESS = frozenset({"unsupported_kind", "no_text", "empty_file", "too_large"})
+"""Codes of failures that lie in the file itself."""
 _UNITS = ("pages", "sheets", "slides", "rows")
 
 
@@ -50,6 +52,11 @@ def sentence(view: SourceView) -> str:
             return t("status.wrong_password")
         case _:
             return t(f"status.{view.status}")
+
+
+def retryable(view: SourceView) -> bool:
+    """True when reading the file again could end otherwise."""
+    return bool(view.source.sha256) and (view.source.error or {}).get("code") not in HOPELESS
 
 
 def wrong_password(view: SourceView) -> bool:

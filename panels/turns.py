@@ -202,9 +202,8 @@ class Drawn:
     def actions(self, message: Message, answer: Answer, turn: Turn, *, last: bool) -> None:
         """What can be done with the answer: a row below the last one, a menu below the others."""
         useful = bool(message.content) and message.state != "failed"
-        with st.container(
-            key=f"acts_{message.id}", horizontal=True, vertical_alignment="center", gap=None
-        ):
+        key = f"acts_{message.id}" if last else f"acts_old_{message.id}"
+        with st.container(key=key, horizontal=True, vertical_alignment="center", gap=None):
             if last and useful:
                 self.button("save", "bookmark_add", save, message)
                 self.button("copy", "content_copy", copy, message)
@@ -214,7 +213,11 @@ class Drawn:
             options += ["regenerate"] if not last and message.state == "done" else []
             if len(turn.answers) > 1:
                 options.append("other_answer" if message == turn.answers[-1] else "newest_answer")
-            options.append("hide_details" if _details(message.id) else "details")
+            option = "hide_details" if _details(message.id) else "details"
+            if last and not options:
+                self.details_button(option, message, turn)
+                return
+            options.append(option)
             icons = {
                 "save": "bookmark_add", "copy": "content_copy", "regenerate": "refresh",
                 "other_answer": "history", "newest_answer": "update", "details": "info",
@@ -251,10 +254,24 @@ class Drawn:
             args=(self.workspace, self.conversation_id, message.id),
         )
 
+    def details_button(self, option: str, message: Message, turn: Turn) -> None:
+        """In place of a menu that would hold nothing else."""
+        st.button(
+            t(f"chat.{option}"),
+            icon=":material/info:",
+            type="tertiary",
+            key=f"icon_details_{message.id}",
+            on_click=self.do,
+            args=(option, message, turn),
+        )
+
     def chosen(self, message: Message, turn: Turn) -> None:
         """Do what was chosen in an answer's menu."""
+        self.do(st.session_state[f"menu_a_{message.id}"], message, turn)
+
+    def do(self, option: str, message: Message, turn: Turn) -> None:
         where = (self.workspace, self.conversation_id, message.id)
-        match st.session_state[f"menu_a_{message.id}"]:
+        match option:
             case "save":
                 save(*where)
             case "copy":

@@ -93,7 +93,7 @@ def heading(name: str, icon: str) -> None:
         on_click=state.close_source,
     )
     st.html(
-        f'<h2 class="title cut"><i class="ic">{icon}</i>'
+        f'<h2 class="title cut" title="{html.escape(name)}"><i class="ic">{icon}</i>'
         f'<span class="cut">{html.escape(name)}</span></h2>'
     )
 
@@ -126,6 +126,9 @@ def broken(source: SourceView, error: HaloError) -> None:
 def report(found: ImportReport) -> None:
     """One line on what was read, green when complete; its details on demand."""
     sentences = details(found)
+    words = html.escape(summary(found))
+    if sentences and not found.complete:  # the gap itself, not only that there is one
+        words += f"<br>{html.escape(sentences.pop(0))}"
     with st.container(key="guide", gap=None):
         with st.container(
             key=f"rep_{'ok' if found.complete else 'warn'}",
@@ -135,10 +138,7 @@ def report(found: ImportReport) -> None:
             wrap=False,
         ):
             icon = "check_circle" if found.complete else "info"
-            st.html(
-                f'<span class="rep num"><i class="ic">{icon}</i>'
-                f"<span>{html.escape(summary(found))}</span></span>"
-            )
+            st.html(f'<span class="rep num"><i class="ic">{icon}</i><span>{words}</span></span>')
             if sentences:
                 st.button(
                     t("viewer.details"),

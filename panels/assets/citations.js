@@ -6,6 +6,7 @@ const CLAIM = 'a[href^="#claim-"]'
 const SHOW_AFTER = 150
 const HIDE_AFTER = 120
 const GAP = 8
+const LEAD = 26
 
 function make(tag, name, parent) {
   const node = document.createElement(tag)
@@ -67,6 +68,18 @@ function fill(card, data) {
   quote(card.querySelector("blockquote"), data)
 }
 
+/* A long quote shows the cited sentence first, and that there is more below. */
+function begin(box) {
+  const mark = box.querySelector("mark")
+  box.scrollTop = mark ? mark.offsetTop - LEAD : 0
+  const more = () => {
+    const rest = box.scrollHeight - box.clientHeight - box.scrollTop
+    box.toggleAttribute("data-more", rest > 1)
+  }
+  box.onscroll = more
+  more()
+}
+
 function place(card, link) {
   const at = [...link.getClientRects()].at(-1)
   card.hidden = false
@@ -100,6 +113,7 @@ export default function ({ data, setTriggerValue }) {
     quiet(link)
     fill(card, known)
     place(card, link)
+    begin(card.querySelector("blockquote"))
     shown = link
     link.setAttribute("aria-describedby", "halo-card")
   }

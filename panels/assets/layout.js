@@ -1,4 +1,5 @@
-/* Says how many panels fit: one on a phone, two in a narrow window, three otherwise. */
+/* Says how many panels fit: one on a phone, two in a narrow window, three otherwise.
+   A name that its place cuts short can be read whole: pointing at it makes it a title. */
 const WIDTHS = [
   ["phone", "(max-width: 640px)"],
   ["narrow", "(max-width: 1100px)"],
@@ -17,6 +18,11 @@ export default function ({ setStateValue }) {
   for (const [, query] of WIDTHS) {
     matchMedia(query).addEventListener("change", tell, { signal: stopped.signal })
   }
+  const whole = ({ target }) => {
+    const name = target.closest?.("button, [role=menuitem]")?.querySelector("p")
+    if (name) name.title = name.scrollWidth > name.clientWidth ? name.textContent : ""
+  }
+  document.addEventListener("pointerover", whole, { signal: stopped.signal })
   window.haloLayoutStop = () => stopped.abort()
   tell()
   return () => {

@@ -124,6 +124,9 @@ def test_rename_delete_and_undo(page: Page, app: App) -> None:
     app.ready(app.add(("Draft.txt", b"Some text to keep.")))
     choose_from_menu(page, "Draft.txt", "Rename")
     field = page.locator("[data-testid=stDialog] input")
+    expect(page.get_by_text("Rename source")).to_be_visible()
+    expect(field).to_be_focused()
+    assert page.evaluate("getSelection().toString()") == "Draft.txt"
     field.fill("Final [v2] $5.txt")
     page.locator("[data-testid=stDialog]").get_by_role("button", name="Rename").click()
     expect(row(page, "Final [v2] $5.txt")).to_be_visible()
@@ -215,6 +218,35 @@ def test_german_phone_and_theme(app: App, tab: Callable[..., Page], *, dark: boo
     )
     assert ("rgb(24, 29, 28)" in ground) is dark
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_an_empty_phone_begins_at_the_top_and_reaches_search(
+    app: App, tab: Callable[..., Page]
+) -> None:
+    page = tab(390, 700)
+    show(page, app.address)
+    expect(page.locator(".st-key-welcome h1")).to_be_in_viewport(ratio=1)
+    assert page.locator(".st-key-pb_chat").evaluate("body => body.scrollTop") == 0
+    page.locator(".st-key-menu_main button").click()
+    page.get_by_role("menuitem", name="Search").click()
+    expect(page.get_by_text("Add a source to search in.")).to_be_visible()
+
+
+def test_a_filter_without_a_match_can_be_cleared(page: Page, app: App) -> None:
+    app.ready(app.add(("Draft.txt", b"Some text to keep.")))
+    page.locator(".st-key-source_filter input").fill("nothing like it")
+    expect(page.get_by_role("button", name="Select all")).to_be_disabled()
+    page.locator(".st-key-clear button").click()
+    expect(row(page, "Draft.txt")).to_be_visible()
+
+
+def test_a_name_that_is_cut_can_be_read(page: Page, app: App) -> None:
+    name = f"{'A very long name ' * 6}2024.txt"
+    app.ready(app.add((name, b"Some text to keep."), ("Short.txt", b"Other text.")))
+    for shown, title in ((name, name), ("Short.txt", "")):
+        words = row(page, shown).locator("[class*=st-key-name_] p")
+        words.hover()
+        expect(words).to_have_attribute("title", title)
 
 
 def test_search_opens_the_line(page: Page, app: App) -> None:

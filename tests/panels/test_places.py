@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from panels.places import figures, icon_of, page_place
+from panels.places import figures, icon_of, page_place, said
 
 
 def test_places() -> None:
@@ -22,3 +22,11 @@ def test_figures_of_the_claim_are_marked() -> None:
     assert [piece for piece, marked in pieces if marked] == ["13.5–14.0\u00a0%"]
     assert "".join(piece for piece, _ in pieces) == quote
     assert figures(quote, "No figure here.") == [(quote, False)]
+
+
+def test_sentences_taken_word_for_word_are_marked() -> None:
+    quote = "Orders rose. The margin\nfell by 2 points. A dividend is paid."
+    pieces = said(quote, ["The margin fell by 2 points.", "Nothing of this."])
+    assert [piece for piece, marked in pieces if marked] == ["The margin\nfell by 2 points."]
+    assert "".join(piece for piece, _ in pieces) == quote
+    assert said(quote, [quote]) == said(quote, [""]) == [(quote, False)]

@@ -89,7 +89,18 @@ def test_pages_slides_and_sheets_are_named_once() -> None:
         Block(text="d", sheet="Segments"),
     )
     marks = re.findall(r'class="pagemark num">(.*?)<', html_of(doc))
-    assert marks == ["p. 47 (PDF 51)", "slide 2", "sheet Segments"]
+    assert marks == ["p. 47 (PDF 51)", "Slide 2", "Sheet Segments"]
+
+
+def test_a_sheet_is_named_once_and_speaker_notes_are_labelled() -> None:
+    doc = document(
+        Block(kind="heading", text="Segments", sheet="Segments"),
+        Block(kind="note", text="Say hello.", slide=2),
+        Block(kind="note", text="A footnote."),
+    )
+    html = html_of(doc)
+    assert html.count("Segments") == 1
+    assert html.count("Speaker notes") == 1 and "A footnote." in html
 
 
 def test_a_numbered_item_keeps_its_number_and_gets_no_bullet() -> None:

@@ -52,3 +52,10 @@ def test_only_work_in_progress_has_a_bar() -> None:
 def test_the_line_is_escaped() -> None:
     hostile = view("failed", error={"code": "odd", "message": '<b onclick="x">'})
     assert "<b" not in status.line(hostile)
+
+
+def test_what_lies_in_the_file_is_not_tried_again() -> None:
+    assert status.retryable(view("failed", sha256="x", error={"code": "parser_crashed"}))
+    assert status.retryable(view("cancelled", sha256="x"))
+    assert not status.retryable(view("failed", sha256="x", error={"code": "unsupported_kind"}))
+    assert not status.retryable(view("failed", error={"code": "parser_crashed"}))
