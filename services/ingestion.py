@@ -7,13 +7,13 @@ returns; the work itself is queued in jobs/ and done by ``pipeline``.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from services import jobs, trash
-from services.errors import HaloError, NotFoundError, UserInputError
+from services import jobs, trash, unpacking
+from services.errors import HaloError, NotFoundError, PasswordNeededError, UserInputError
 from services.intake import Added, Incoming, folder_files, shown_name, take_in
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
@@ -55,11 +55,32 @@ def add_files(
     The same bytes again are a ``duplicate`` of the source that is there (one that failed or was
     cancelled is tried again instead). Another file of the same name is kept beside the first,
     replaces it, or is left waiting for an answer, as ``same_name`` says. A file that cannot be
-    taken in is ``refused`` with its reason and stops none of the others.
+    taken in is ``refused`` with its reason and stops none of the others. An archive is taken in as
+    the files inside it, or refused as a whole.
     Raises StorageError and DiskFullError.
     """
-    taken = [take_in(workspace, file) for file in files]
-    return _record(workspace, taken, same_name, password, origin)
+    taken: list[Added] = []
+    opened: set[str] = set()
+    for file in files:
+        item = take_in(workspace, file)
+        if item.sha256 and unpacking.is_archive(workspace.original(item.sha256)):
+            found = unpacking.members(workspace, item, password)
+            taken += found
+            if any(one.meta for one in found):
+                opened.add(item.name)
+        else:
+            taken.append(item)
+    return _record(workspace, taken, same_name, password, origin, opened=opened)
+
+
+def add_children(workspace: Workspace, parent: Source, taken: list[Added]) -> list[Added]:
+    """Make sources of a source's attachments and name them in its record, in one commit.
+
+    What is there already becomes no second source, so doing this again after a kill changes
+    nothing. Attachments of a source that was deleted meanwhile are dropped.
+    """
+    wanted = [item for item in taken if item.outcome == "queued"]
+    return _record(workspace, wanted, "keep", None, "file", parent=parent)
 
 
 def settle_same_name(workspace: Workspace, added: Added, *, replace: bool) -> Added:
@@ -84,21 +105,32 @@ def _record(
     same_name: Literal["keep", "replace", "ask"],
     password: str | None,
     origin: str,
+    *,
+    opened: Set[str] = frozenset(),
+    parent: Source | None = None,
 ) -> list[Added]:
     """Give each taken file its record and job: records first, in one commit, then jobs, so that a
-    deleted source never comes back through its job."""
+    deleted source never comes back through its job.
+
+    ``opened`` names archives whose earlier refusal is settled, ``parent`` the source that the files
+    are attached to.
+    """
     results: list[Added] = []
     queued: list[Job] = []
 
     def change(rows: list[Shared]) -> list[Shared] | None:
         results.clear()
         queued.clear()
+        above = next((row for row in rows if parent and row.get("id") == parent.id), None)
+        if parent and above is None:
+            return None
         records = _Records(rows, taken)
         for item in taken:
             known = records.with_content(item)
             twin = records.with_name(item)
             if item.outcome == "refused":
-                if item.size == 0 and (item.error or {}).get("code") != "empty_file":
+                is_empty = (item.error or {}).get("code") == "empty_file"
+                if item.size == 0 and not is_empty and not item.meta:
                     results.append(item)  # there was never a file
                     continue
                 row = records.refused_before(item)
@@ -119,10 +151,14 @@ def _record(
             elif twin and same_name == "ask":
                 results.append(replace(item, outcome="same_name", source_id=twin["id"]))
             else:
-                source = Source(name=item.name, origin=origin).model_copy(update=_file_fields(item))
+                source = _source(item, origin, parent).model_copy(update=_file_fields(item))
                 records.put(source.model_dump(mode="json"))
                 queued.append(Job(source_id=source.id))
                 results.append(replace(item, source_id=source.id))
+        if above is not None:
+            ids = [item.source_id for item in results if item.source_id]
+            records.put({**above, "children": list(dict.fromkeys(ids))})
+        records.settle(opened)
         return records.rows() if records.changed else None
 
     with jobs.queueing(workspace):
@@ -147,6 +183,7 @@ class _Records:
         self._by_name: dict[str, int] = {}
         self._refused: dict[str, int] = {}
         for at, row in enumerate(self._rows):
+            self._at[str(row.get("id"))] = at
             if row.get("name") in names or row.get("sha256") in contents:
                 self._index(at)
         self.changed = False
@@ -154,7 +191,7 @@ class _Records:
     def _index(self, at: int) -> None:
         row = self._rows[at]
         self._at[str(row.get("id"))] = at
-        failed = row.get("status") == "failed"
+        failed = row.get("status") == "failed" or not row.get("sha256")
         if row.get("sha256"):
             self._by_content[row["sha256"]] = at
             if not failed:
@@ -171,6 +208,12 @@ class _Records:
             self._rows[at] = row
         self._index(at)
         self.changed = True
+
+    def settle(self, names: Set[str]) -> None:
+        """Forget the refusals of archives that were opened now."""
+        kept = [row for row in self._rows if row.get("sha256") or row.get("name") not in names]
+        self.changed = self.changed or len(kept) < len(self._rows)
+        self._rows = kept
 
     def rows(self) -> list[Shared]:
         return self._rows[::-1]
@@ -195,9 +238,23 @@ def _file_fields(item: Added) -> dict[str, Any]:
     return {"sha256": item.sha256, "size": item.size, "file_name": item.name}
 
 
+def _source(item: Added, origin: str, parent: Source | None) -> Source:
+    source = Source(name=item.name, origin=origin, meta=item.meta)
+    if parent is None:
+        return source
+    meta = f"from {parent.name}" + (f": {item.meta}" if item.meta else "")
+    return source.model_copy(update={"parent": parent.id, "depth": parent.depth + 1, "meta": meta})
+
+
 def _failed_row(item: Added, origin: str) -> dict[str, Any]:
+    locked = (item.error or {}).get("code") == PasswordNeededError.code and not item.meta
     failed = Source(
-        name=item.name, size=item.size, status="failed", error=item.error, origin=origin
+        name=item.name,
+        meta=item.meta,
+        size=item.size,
+        status="needs_password" if locked else "failed",
+        error=item.error,
+        origin=origin,
     )
     return failed.model_dump(mode="json")
 

@@ -49,6 +49,8 @@ class Added:
     source_id: str | None = None
     sha256: str | None = None
     error: dict[str, Any] | None = None
+    meta: str = ""
+    """Where it came from: its path inside an archive."""
 
 
 def shown_name(name: str) -> str:

@@ -97,8 +97,11 @@ class Package:
         except (KeyError, *_BROKEN) as error:
             raise damaged(self.what) from error
 
-    def xml(self, name: str) -> etree._Element:
-        """A part's root element."""
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._names
+
+    def data(self, name: str) -> bytes:
+        """A part's bytes."""
         try:
             with self.open(name) as stream:
                 data = stream.read(PART_LIMIT + 1)
@@ -106,6 +109,11 @@ class Package:
             raise damaged(self.what) from error
         if len(data) > PART_LIMIT:
             raise too_large()
+        return data
+
+    def xml(self, name: str) -> etree._Element:
+        """A part's root element."""
+        data = self.data(name)
         if b"<!DOCTYPE" in data[:4096]:
             raise damaged(self.what)  # these formats have none; entity bombs need one
         if b"http://purl.oclc.org/ooxml/" in data[:16384]:
