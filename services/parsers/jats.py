@@ -17,6 +17,8 @@ _BELOW = frozenset("table-wrap fig boxed-text list def-list disp-formula code pr
 _SKIPPED = frozenset(
     "title label object-id alternatives graphic media permissions sec-meta journal-meta".split()
 )
+_BACK = {"ack": "Acknowledgements", "fn-group": "Notes", "app-group": "Appendix"}
+"""What parts behind the body are called where they have no title."""
 _DEEPEST_LIST = 9
 
 
@@ -52,13 +54,8 @@ class _Article:
             if child.tag == "ref-list":
                 self._references(child)
             elif isinstance(child.tag, str):
-                if child.find("title") is None and child.tag in ("ack", "fn-group", "app-group"):
-                    names = {
-                        "ack": "Acknowledgements",
-                        "fn-group": "Notes",
-                        "app-group": "Appendix",
-                    }
-                    outline.heading(names[child.tag], 2)
+                if child.find("title") is None and child.tag in _BACK:
+                    outline.heading(_BACK[child.tag], 2)
                 self._block(child, 2)
         for reply in root.findall("sub-article") + root.findall("response"):
             title = reply.find(".//article-title")

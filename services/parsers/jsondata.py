@@ -1,4 +1,4 @@
-"""JSON and lines of JSON: records as a table, everything else as one line a value under its path."""
+"""JSON and lines of JSON: records as a table, all else as one line a value, under its path."""
 
 from __future__ import annotations
 

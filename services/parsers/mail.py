@@ -115,14 +115,13 @@ def _gather(part: Message, letter: Letter, plains: list[str], htmls: list[str]) 
     """Sort the parts of a message into its text, its pictures and its attachments."""
     kind = part.get_content_type()
     name = _file_name(part)
-    if kind == "message/rfc822" and isinstance(part.get_payload(), list):
-        inner = part.get_payload()[0]
+    inner = next((one for one in _parts(part) if kind == "message/rfc822"), None)
+    if inner is not None:
         title = name or f"{_header(inner, 'Subject') or 'message'}.eml"
         letter.attached.append(Attached(title, inner.as_bytes()))
     elif part.is_multipart():
-        for inner in part.get_payload():
-            if isinstance(inner, Message):
-                _gather(inner, letter, plains, htmls)
+        for one in _parts(part):
+            _gather(one, letter, plains, htmls)
     elif part.get_content_disposition() == "attachment" or name:
         data = _payload(part)
         if kind.startswith("image/") and part.get("Content-ID"):
@@ -139,6 +138,11 @@ def _gather(part: Message, letter: Letter, plains: list[str], htmls: list[str]) 
         letter.pictures += 1
     elif _payload(part).strip():
         letter.attached.append(Attached(_unnamed(kind), _payload(part)))
+
+
+def _parts(part: Message) -> list[Message]:
+    inside = part.get_payload()
+    return [one for one in inside if isinstance(one, Message)] if isinstance(inside, list) else []
 
 
 def _payload(part: Message) -> bytes:

@@ -113,9 +113,9 @@ class _Folder:
             }
         )
         letter.plain = self.text(_PLAIN).replace("\r\n", "\n").replace("\r", "\n")
-        raw = self.bytes(_HTML, _BINARY)
+        raw = self.data(_HTML, _BINARY)
         letter.html = decode(raw, f"cp{page}").text if raw.strip() else self.text(_HTML)
-        packed = self.bytes(_RTF, _BINARY)
+        packed = self.data(_RTF, _BINARY)
         if packed and not letter.plain.strip() and not letter.html.strip():
             from services.parsers.rtf import document_of
 
@@ -127,11 +127,11 @@ class _Folder:
 
     def text(self, tag: int) -> str:
         if f"__substg1.0_{tag:04x}{_UNICODE}" in self._names:
-            return self.bytes(tag, _UNICODE).decode("utf-16-le", "replace").rstrip("\0")
-        data = self.bytes(tag, _ANSI).rstrip(b"\0")
+            return self.data(tag, _UNICODE).decode("utf-16-le", "replace").rstrip("\0")
+        data = self.data(tag, _ANSI).rstrip(b"\0")
         return decode(data, f"cp{self._number(_PAGE) or 1252}").text if data.strip() else ""
 
-    def bytes(self, tag: int, kind: str) -> bytes:
+    def data(self, tag: int, kind: str) -> bytes:
         name = self._names.get(f"__substg1.0_{tag:04x}{kind}")
         if name is None:
             return b""
@@ -143,7 +143,7 @@ class _Folder:
         """Add the attachment that this folder is to a message."""
         name = self.text(_LONG_NAME) or self.text(_SHORT_NAME) or self.text(_SHOWN_NAME)
         inner = self._names.get(f"__substg1.0_{_EMBEDDED}")
-        data = self.bytes(_DATA, _BINARY)
+        data = self.data(_DATA, _BINARY)
         if inner is not None and depth < _DEEPEST:
             folder = _Folder(self._container, self._tree, (*self._path, inner))
             if "__properties_version1.0" in folder._names:
@@ -228,7 +228,7 @@ def _as_eml(letter: Letter) -> bytes:
     message = MIMEMultipart()
     for name, value in letter.headers.items():
         if clean := " ".join(value.split()):
-            message[name] = Header(clean, "utf-8") if name != "Date" else clean
+            message[name] = Header(clean, "utf-8").encode() if name != "Date" else clean
     texts = MIMEMultipart("alternative")
     plain = letter.plain or "\n\n".join(block.text for block in letter.blocks)
     if plain:

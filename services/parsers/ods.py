@@ -157,8 +157,8 @@ class _Reader:
 
     def _elements(self) -> Iterator[tuple[str, etree._Element]]:
         try:
-            for event, element in self._events:  # not "yield from", which would close them
-                yield event, element
+            while (found := next(self._events, None)) is not None:
+                yield found  # "yield from" would close the events with their first reader
         except etree.XMLSyntaxError as error:
             raise damaged("OpenDocument file") from error
 

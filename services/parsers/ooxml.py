@@ -61,11 +61,12 @@ class Package:
     TooLargeError when a part unpacks to more than ``PART_LIMIT``.
     """
 
-    def __init__(self, path: Path, what: str, password: str | None = None) -> None:
+    def __init__(self, path: Path | IO[bytes], what: str, password: str | None = None) -> None:
         self.what = what
         try:
-            plain = zipfile.is_zipfile(path)
-            self._zip = zipfile.ZipFile(path if plain else unlocked(path, password))
+            if isinstance(path, Path) and not zipfile.is_zipfile(path):
+                path = unlocked(path, password)
+            self._zip = zipfile.ZipFile(path)
         except _BROKEN as error:
             raise damaged(what) from error
         self._names = {name.lower().lstrip("/"): name for name in self._zip.namelist()}

@@ -15,8 +15,8 @@ from services.parsers import Progress, tables
 from services.parsers.outline import Outline
 
 _TOKEN = re.compile(
-    rb"\\([A-Za-z]{1,32})(-?\d{1,10})? ?|\\'([0-9A-Fa-f]{2})|\\([^A-Za-z])|([{}])|([^\\{}\r\n]+)|[\r\n]+"
-    rb"|\\"
+    rb"\\([A-Za-z]{1,32})(-?\d{1,10})? ?|\\'([0-9A-Fa-f]{2})|\\([^A-Za-z])|([{}])"
+    rb"|([^\\{}\r\n]+)|[\r\n]+|\\"
 )
 _CHARSETS = {
     0: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "gbk",
@@ -224,7 +224,7 @@ class _Reader:
         self._state.place = place
         if place == "note":
             self._aside["note"] = ["Comment: "] if word == "annotation" else []
-        elif place not in ("mark",):
+        elif place != "mark":
             self._aside[place] = []
 
     def _format(self, word: str, value: int | None) -> None:

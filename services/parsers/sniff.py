@@ -1,7 +1,8 @@
 """What a file is, decided from its bytes.
 
 The name only chooses between text, Markdown and delimited text, which no byte can tell apart with
-certainty, and marks fragments of HTML. Everything HALO does not read is refused by a sentence that names what was found.
+certainty, and marks fragments of HTML. Everything HALO does not read is refused by a sentence that
+names what was found.
 """
 
 from __future__ import annotations

@@ -83,4 +83,4 @@ def _seconds(line: str) -> float:
     assert found is not None
     hours, minutes, seconds, part = found.groups()
     whole = int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)
-    return whole + int(part) / 10 ** len(part)
+    return float(whole + int(part) / 10.0 ** len(part))
