@@ -6,9 +6,10 @@ returns; the work itself is queued in jobs/ and done by ``pipeline``.
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,14 @@ _BELOW = "restore_above"
 """Key of a deleted row for the id of the row that stood below it."""
 _passwords: dict[str, str] = {}
 """Passwords by job id, in memory only, each used once."""
+
+
+_ARCHIVE = "zip"
+_UNITS = {
+    "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "pptx": "slide", "odp": "slide",
+    "epub": "chapter", "mail": "message",
+}  # fmt: skip
+"""What is counted while a source of a kind is read, where it is not pages."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ def add_children(workspace: Workspace, parent: Source, taken: list[Added]) -> li
 
 def settle_same_name(workspace: Workspace, added: Added, *, replace: bool) -> Added:
     """Answer the question of an ``Added`` with outcome ``same_name``."""
-    waiting = Added(added.name, added.size, "queued", sha256=added.sha256)
+    waiting = dataclasses.replace(added, outcome="queued", source_id=None)
     return _record(workspace, [waiting], "replace" if replace else "keep", None, "file")[0]
 
 
@@ -133,12 +142,15 @@ def _record(
                 if item.size == 0 and not is_empty and not item.meta:
                     results.append(item)  # there was never a file
                     continue
-                row = records.refused_before(item)
-                row = {**row, "error": item.error} if row else _failed_row(item, origin)
-                records.put(row)
-                results.append(replace(item, source_id=row["id"]))
+                before = records.refused_before(item) or {}
+                kept = {key: before[key] for key in ("id", "created_at") if key in before}
+                refused = {**_failed_row(item, origin), **kept}
+                records.put(refused)
+                results.append(dataclasses.replace(item, source_id=refused["id"]))
             elif known and known["status"] not in ("failed", "cancelled", "needs_password"):
-                results.append(replace(item, outcome="duplicate", source_id=known["id"]))
+                results.append(
+                    dataclasses.replace(item, outcome="duplicate", source_id=known["id"])
+                )
             elif known or (twin and same_name == "replace"):
                 row = known or twin or {}
                 if row.get("revision"):
@@ -147,14 +159,14 @@ def _record(
                     records.put({**row, **_file_fields(item), "status": "queued", "error": None})
                     job = Job(source_id=row["id"])
                 queued.append(job)
-                results.append(replace(item, source_id=row["id"]))
+                results.append(dataclasses.replace(item, source_id=row["id"]))
             elif twin and same_name == "ask":
-                results.append(replace(item, outcome="same_name", source_id=twin["id"]))
+                results.append(dataclasses.replace(item, outcome="same_name", source_id=twin["id"]))
             else:
                 source = _source(item, origin, parent).model_copy(update=_file_fields(item))
                 records.put(source.model_dump(mode="json"))
                 queued.append(Job(source_id=source.id))
-                results.append(replace(item, source_id=source.id))
+                results.append(dataclasses.replace(item, source_id=source.id))
         if above is not None:
             ids = [item.source_id for item in results if item.source_id]
             records.put({**above, "children": list(dict.fromkeys(ids))})
@@ -181,7 +193,7 @@ class _Records:
         self._at: dict[str, int] = {}
         self._by_content: dict[str, int] = {}
         self._by_name: dict[str, int] = {}
-        self._refused: dict[str, int] = {}
+        self._refused: dict[tuple[str, str], int] = {}
         for at, row in enumerate(self._rows):
             self._at[str(row.get("id"))] = at
             if row.get("name") in names or row.get("sha256") in contents:
@@ -191,13 +203,13 @@ class _Records:
     def _index(self, at: int) -> None:
         row = self._rows[at]
         self._at[str(row.get("id"))] = at
-        failed = row.get("status") == "failed" or not row.get("sha256")
-        if row.get("sha256"):
+        failed = row.get("status") == "failed" or _is_closed(row)
+        if row.get("sha256") and not _is_closed(row):
             self._by_content[row["sha256"]] = at
             if not failed:
                 self._by_name[row["name"]] = at
         elif failed:
-            self._refused[row["name"]] = at
+            self._refused[row["name"], row.get("meta") or ""] = at
 
     def put(self, row: Shared) -> None:
         at = self._at.get(row["id"])
@@ -211,7 +223,7 @@ class _Records:
 
     def settle(self, names: Set[str]) -> None:
         """Forget the refusals of archives that were opened now."""
-        kept = [row for row in self._rows if row.get("sha256") or row.get("name") not in names]
+        kept = [row for row in self._rows if not _is_closed(row) or row.get("name") not in names]
         self.changed = self.changed or len(kept) < len(self._rows)
         self._rows = kept
 
@@ -230,8 +242,13 @@ class _Records:
 
     def refused_before(self, item: Added) -> Shared | None:
         """The record of the same file refused before: it is updated, not doubled."""
-        at = self._refused.get(item.name)
+        at = self._refused.get((item.name, item.meta))
         return None if at is None else self._rows[at]
+
+
+def _is_closed(row: Shared) -> bool:
+    """Whether a record stands for a file that was refused: an archive, or bytes not kept."""
+    return not row.get("sha256") or row.get("kind") == _ARCHIVE
 
 
 def _file_fields(item: Added) -> dict[str, Any]:
@@ -253,6 +270,8 @@ def _failed_row(item: Added, origin: str) -> dict[str, Any]:
         meta=item.meta,
         size=item.size,
         status="needs_password" if locked else "failed",
+        sha256=item.sha256,
+        kind=_ARCHIVE if item.sha256 else "",
         error=item.error,
         origin=origin,
     )
@@ -280,7 +299,7 @@ def _view(source: Source, job: Job | None) -> SourceView:
 
 
 def _unit_of(source: Source) -> str:
-    return {"xlsx": "sheet", "pptx": "slide", "pdf": "page"}.get(source.kind, "page")
+    return _UNITS.get(source.kind, "page")
 
 
 def load_document(workspace: Workspace, source_id: str, revision: str | None = None) -> Document:
@@ -395,7 +414,9 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     """
     sources = load_sources(workspace)
     wanted = None if ids is None else set(ids)
-    chosen = [s for s in sources if (wanted is None or s.id in wanted) and s.sha256]
+    chosen = [
+        s for s in sources if (wanted is None or s.id in wanted) and s.sha256 and s.kind != _ARCHIVE
+    ]
     if wanted is not None and not chosen:
         raise NotFoundError("There is no such source.", code="no_such_source")
     target = target_table(workspace) if wanted is None else ""
@@ -422,6 +443,10 @@ def retry_source(workspace: Workspace, source_id: str, password: str | None = No
         raise NotFoundError(
             "The file itself was not kept.", code="no_original", step="Add it again."
         )
+    if source.kind == _ARCHIVE:  # it becomes the files inside it, or is refused again
+        path = workspace.original(source.sha256)
+        add_files(workspace, [Incoming(source.name, path)], password=password)
+        return
     fields: dict[str, Any] = {"error": None}
     if not source.answerable:
         fields["status"] = "queued"

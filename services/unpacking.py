@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from services.errors import ParserStoppedError, UserInputError, from_os_error
+from services.errors import ParserStoppedError, PasswordNeededError, UserInputError, from_os_error
 from services.intake import Added, Incoming, shown_name, take_in
 from services.parsers import sniff
 from services.reading import Reader
@@ -44,7 +44,9 @@ def members(workspace: Workspace, archive: Added, password: str | None) -> list[
             path = workspace.original(archive.sha256 or "-")
             found = expand(workspace, reader, path, archive.name, password=password)
     except (UserInputError, ParserStoppedError) as error:
-        return [replace(archive, outcome="refused", sha256=None, error=error.as_dict())]
+        # Only a locked archive is worth keeping: its password may come.
+        kept = archive.sha256 if isinstance(error, PasswordNeededError) else None
+        return [replace(archive, outcome="refused", sha256=kept, error=error.as_dict())]
     return [replace(one, meta=_short(f"{archive.name}/{one.meta or one.name}")) for one in found]
 
 
