@@ -126,50 +126,6 @@ _XML = re.compile(
     rb"<([A-Za-z_][\w.-]*(?::[\w.-]+)?)(?=[\s/>])",
     re.DOTALL,
 )
-_ENDINGS = {".doc": "WordDocument", ".ppt": "PowerPoint Document", ".xls": "Workbook",
-                ".msg": "__properties_version1.0"}  # fmt: skip
-_ZIP_KINDS = (
-    ("word/", "docx"),
-    ("ppt/", "pptx"),
-    ("xl/", "xlsx"),
-)
-_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
-_MIMETYPES = {
-    "application/epub+zip": "epub",
-    f"{_OPEN_DOCUMENT}text": "odt",
-    f"{_OPEN_DOCUMENT}spreadsheet": "ods",
-    f"{_OPEN_DOCUMENT}presentation": "odp",
-}
-_ZIP_REFUSED = (
-    ("androidmanifest.xml", _PROGRAM),
-    ("meta-inf/manifest.mf", _PROGRAM),
-    ("index/document.iwa", ("a Pages, Numbers or Keynote file", "Export it and add that.")),
-    ("index.apxl", ("a Keynote file", "Export it as PDF and add that.")),
-)
-_MOST_MEMBERS = 50_000
-"""Members from which a ZIP file is no office file, so that its list need not be read to know it."""
-
-# What stands before the root of HTML and XML is stepped over without coming back to it: a file of
-# nothing but comments must not take longer than its length.
-_HTML = re.compile(
-    rb"(?:\s++|<\?xml[^>]*+>|(?><!--.*?-->))*+<(!doctype\s+html|html|head|body)[\s>]",
-    re.IGNORECASE | re.DOTALL,
-)
-_TAG = re.compile(rb"<(p|div|h[1-6]|table|ul|span|title|meta|a)\b[^>]*>", re.IGNORECASE)
-_MAIL = re.compile(rb"(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*){3,}")
-_MAIL_FROM = re.compile(rb"^(?:from|sender|return-path):", re.IGNORECASE | re.MULTILINE)
-_MAIL_SIGN = re.compile(
-    rb"^(?:mime-version|date|message-id|received|delivered-to):", re.IGNORECASE | re.MULTILINE
-)
-_MAILBOX = re.compile(rb"\AFrom [^\n]{3,200}\d{4}[^\n]{0,20}\n[A-Za-z-]+:")
-_CUES = re.compile(
-    rb"\s*(?:WEBVTT(?=[ \t\n]|\Z)|(?:\d+[ \t]*\n)?(?:\d{1,4}:)?\d\d:\d\d[.,]\d{1,3}[ \t]+-->)"
-)
-_XML = re.compile(
-    rb"\s*(?:<\?xml\s[^>]*\?>|<!DOCTYPE\s[^>\[]*(?:\[[^\]]*\]\s*)?>|<!--.*?-->|\s)*"
-    rb"<([A-Za-z_][\w.-]*(?::[\w.-]+)?)(?=[\s/>])",
-    re.DOTALL,
-)
 _ENDINGS = {
     ".md": "markdown",
     ".markdown": "markdown",
