@@ -15,7 +15,7 @@ from pathlib import Path
 from services.models import Document
 from services.parsers import Progress
 from services.parsers.attached import Extracted, Writer
-from services.parsers.decoding import decode
+from services.parsers.decoding import decode, utf16_without_bom
 from services.parsers.letter import Attached, Letter, add, facts
 from services.parsers.outline import Outline
 from services.parsers.sniff import damaged
@@ -81,8 +81,10 @@ def is_mailbox(data: bytes) -> bool:
 def _bytes(path: Path) -> bytes:
     """The file's bytes; text in UTF-16, which no mail program sends, as UTF-8."""
     data = path.read_bytes()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:200]:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return decode(data).text.encode("utf-8", "replace")
+    if wide := utf16_without_bom(data):
+        return data.decode(wide, "replace").encode("utf-8", "replace")
     return data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
 
 

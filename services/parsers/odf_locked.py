@@ -122,7 +122,7 @@ def _decrypted(data: bytes, entry: etree._Element, password: str) -> bytes:
         decryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).decryptor()
         plain = decryptor.update(data) + decryptor.finalize()
         padding = plain[-1] if plain else 0
-        if not _is_right(about, plain) or not 0 < padding <= 16:
+        if not 0 < padding <= 16 or not _is_right(about, plain[:-padding]):
             raise _needed(given=True)
         plain = plain[:-padding]
     else:
