@@ -46,7 +46,7 @@ def parse(
         root = etree.fromstring(text.encode("utf-8", "replace"), safe_parser())
     except etree.XMLSyntaxError:
         plain = unescape(_TAGS.sub(" ", text))
-        document.blocks = [Block(text=part) for part in paragraphs(plain)]
+        document.blocks = [Block(text=part.strip()) for part in paragraphs(plain)]
         document.report.note(
             "xml_broken", "The XML is not well formed; its text was read without its structure."
         )

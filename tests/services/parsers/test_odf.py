@@ -24,7 +24,8 @@ NAMES = " ".join(
         "draw": "drawing", "presentation": "presentation", "svg": "svg-compatible",
         "meta": "meta", "chart": "chart", "number": "datastyle",
     }.items()
-) + ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'  # fmt: skip
+)  # fmt: skip
+NAMES += ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
 STYLES = (
     '<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>'
     '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" '
@@ -79,7 +80,8 @@ def shown(document: Document) -> list[tuple[str, str]]:
 
 def test_headings_lists_notes_and_comments(tmp_path: Path) -> None:
     body = (
-        '<text:p text:style-name="P1">The title</text:p><text:h text:outline-level="2">Part</text:h>'
+        '<text:p text:style-name="P1">The title</text:p>'
+        '<text:h text:outline-level="2">Part</text:h>'
         "<text:p>A <text:span>b</text:span><text:s text:c=\"2\"/>c<text:note><text:note-citation>1"
         "</text:note-citation><text:note-body><text:p>Small print</text:p></text:note-body>"
         "</text:note> d<office:annotation><dc:creator>Ann</dc:creator><text:p>Check</text:p>"
@@ -188,9 +190,7 @@ def test_sheets_keep_row_numbers_over_a_million_blank_rows(tmp_path: Path) -> No
     assert [finding.code for finding in document.report.findings] == ["no_stored_result"]
 
 
-def test_repeated_values_end_at_the_budget(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_values_end_at_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.parsers.regions.CELLS", 1000)
     body = (
         '<table:table table:name="Full"><table:table-row table:number-rows-repeated="1048576">'
@@ -222,7 +222,8 @@ def test_merged_values_fill_their_range_and_a_chart_alone_gives_its_numbers(tmp_
     )  # fmt: skip
     document = read(tmp_path, "spreadsheet", body, **{"Object 1/content.xml": chart.encode()})
     assert [(b.text, b.sheet) for b in document.blocks] == [
-        ("Region | Sum\nNorth | 1\nNorth | 2", "S"), ("Growth", "C"), ("Year | Tons\n2020 | 5", "C"),
+        ("Region | Sum\nNorth | 1\nNorth | 2", "S"), ("Growth", "C"),
+        ("Year | Tons\n2020 | 5", "C"),
     ]  # fmt: skip
 
 

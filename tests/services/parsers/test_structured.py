@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from services.errors import UnreadableSourceError
 from services.models import Document
 from services.parsers import parse
 
@@ -136,7 +138,7 @@ def test_a_scientific_article_keeps_its_structure(tmp_path: Path) -> None:
     document = read(tmp_path, ARTICLE)
     assert shown(document) == [
         ("heading", "On waves"),
-        ("paragraph", "Authors: Ann Berg\nJournal: Tides\nPublished: 2021\nDOI: 10.1/x"),
+        ("paragraph", "Authors: Ann Berg\nJournal: Tides\nPublished: 2021-03\nDOI: 10.1/x"),
         ("heading", "Abstract"), ("paragraph", "We measured."),
         ("heading", "1 Methods"), ("paragraph", "We used a list: there1."), ("list", "1. buoys"),
         ("caption", "Table 1 Heights"), ("table", "Site | m\nA | 1.2"),
@@ -146,7 +148,7 @@ def test_a_scientific_article_keeps_its_structure(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert document.blocks[10].headings == ["On waves", "1 Methods", "Detail"]
     assert (document.title, document.report.language) == ("On waves", "en")
-    assert document.metadata == {"author": "Ann Berg", "date": "2021"}
+    assert document.metadata == {"author": "Ann Berg", "date": "2021-03"}
 
 
 def test_other_xml_gives_its_text_in_order(tmp_path: Path) -> None:
@@ -208,8 +210,6 @@ def test_subrip_in_an_old_code_page_and_repeated_captions(tmp_path: Path) -> Non
                                   "WEBVTT\n\n" + "<v " * 30_000])  # fmt: skip
 def test_hostile_text_takes_time_in_proportion(tmp_path: Path, text: str) -> None:
     begun = time.perf_counter()
-    try:
+    with contextlib.suppress(UnreadableSourceError):
         read(tmp_path, f"<?xml version='1.0'?>{text}" if text.startswith("<x") else text)
-    except Exception as error:  # noqa: BLE001 - only a sentence will do
-        assert getattr(error, "step", "")
     assert time.perf_counter() - begun < 10
