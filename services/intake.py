@@ -67,8 +67,8 @@ def shown_name(name: str) -> str:
 
 
 def folder_files(path: str) -> list[Path]:
-    """All files below a folder whose names say HALO can read them, sorted; hidden ones left out, and
-    what lies in HALO's own data folder.
+    """All files below a folder whose names say HALO can read them, sorted; left out are hidden ones
+    and what lies in HALO's own data folder.
 
     Raises NotFoundError, UserInputError.
     """

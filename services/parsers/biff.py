@@ -62,10 +62,15 @@ def parse(
 
 
 def _opened(path: Path, password: str | None) -> calamine.CalamineWorkbook:
+    data = path.read_bytes()
     try:
-        return calamine.CalamineWorkbook.from_filelike(io.BytesIO(path.read_bytes()))
-    except calamine.PasswordError:
-        return calamine.CalamineWorkbook.from_filelike(unlocked(path, password))
+        return calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
+    except calamine.CalamineError as error:
+        # An old workbook says itself that it is locked, a binary one lies in a locked package.
+        packed = "EncryptedPackage".encode("utf-16-le") in data
+        if not packed and not isinstance(error, calamine.PasswordError):
+            raise
+    return calamine.CalamineWorkbook.from_filelike(unlocked(path, password))
 
 
 def _rows(sheet: calamine.CalamineSheet) -> Iterator[Row]:

@@ -3,11 +3,14 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
+import openpyxl
 import pytest
 import xlwt
 
-from services.errors import UnreadableSourceError, UnsupportedKindError
-from services.parsers import parse, sniff
+from services.errors import PasswordNeededError, UnreadableSourceError, UnsupportedKindError
+from services.parsers import biff, parse, sniff
+
+ooxml = pytest.importorskip("msoffcrypto.format.ooxml")
 
 DATE = xlwt.easyxf(num_format_str="yyyy-mm-dd")
 
@@ -78,3 +81,16 @@ def test_a_cut_workbook_is_damaged_or_told(tmp_path: Path) -> None:
 
 def test_the_kind_is_told_by_what_the_container_holds(tmp_path: Path) -> None:
     assert sniff(book(tmp_path / "file"), "message.msg") == "xls"
+
+
+def test_a_locked_package_is_opened_with_its_password(tmp_path: Path) -> None:
+    made = openpyxl.Workbook()
+    assert made.active is not None
+    made.active.append(["kept", "secret"])
+    made.save(plain := tmp_path / "plain.xlsx")
+    path = tmp_path / "locked"
+    with plain.open("rb") as source, path.open("wb") as target:
+        ooxml.OOXMLFile(source).encrypt("s3cret", target)
+    assert biff.parse(path, "a.xlsb", password="s3cret").blocks[0].text == "kept | secret"
+    with pytest.raises(PasswordNeededError):
+        biff.parse(path, "a.xlsb")
