@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from services.errors import HaloError
 from services.lance_import import spare_pandas
@@ -22,7 +22,8 @@ from services.workspace import Workspace, open_workspace
 if TYPE_CHECKING:
     from services.ingestion import SourceView
     from services.intake import Added
-    from services.models import Source
+    from services.models import Block, Source
+    from services.pipeline import Pipeline
 
 MOST_CITATIONS = 8
 LONGEST_QUOTE = 600
@@ -135,15 +136,64 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
     )
     worker = Pipeline(lambda: [workspace]).start()
     ids = [item.source_id for item in added if item.source_id]
-    worker.wait(workspace, ids, on_progress=None if options.json else _progress_line())
+    show = None if options.json else _progress_line()
+    attached = _wait(worker, workspace, ids, show)
     worker.stop()
-    results = [_added(workspace, item) for item in added]
+    results: list[dict[str, Any]] = []
+    shown: set[str] = set()
+    for item in added:
+        results.append(_added(workspace, item))
+        if item.source_id:
+            shown.add(item.source_id)
+            results += _attached(workspace, item.source_id, attached, shown)
     if options.json:
         _print_json({"sources": results})
     else:
         for result in results:
             print(_line(result))
     return 0 if all(r["status"] in ("ready", "duplicate") for r in results) else 1
+
+
+def _wait(
+    worker: Pipeline,
+    workspace: Workspace,
+    ids: list[str],
+    show: Callable[[list[SourceView]], None] | None,
+) -> dict[str, list[str]]:
+    """Wait for sources and for those made of their attachments, which it returns by source."""
+    from services.storage import load_sources
+
+    attached: dict[str, list[str]] = {}
+    while ids:
+        worker.wait(workspace, ids, on_progress=show)
+        sources = {source.id: source for source in load_sources(workspace)}
+        for source_id in ids:
+            found = sources[source_id].children if source_id in sources else None
+            attached[source_id] = [child for child in found or [] if child in sources]
+        ids = [child for key in ids for child in attached[key] if child not in attached]
+    return attached
+
+
+def _attached(
+    workspace: Workspace, parent: str, attached: dict[str, list[str]], shown: set[str]
+) -> list[dict[str, Any]]:
+    """The results of a source's attachments, each followed by its own. One that was there before
+    is a duplicate."""
+    from services.intake import Added
+    from services.storage import get_source
+
+    results = []
+    for source_id in attached.get(parent, []):
+        if source_id in shown:
+            continue
+        shown.add(source_id)
+        source = get_source(source_id, workspace)
+        outcome: Literal["queued", "duplicate"] = "queued"
+        if source.parent != parent:
+            outcome = "duplicate"
+        results.append(_added(workspace, Added(source.name, source.size, outcome, source_id)))
+        results += _attached(workspace, source_id, attached, shown)
+    return results
 
 
 def _prepare_embedder() -> None:
@@ -197,6 +247,8 @@ def _result(
         "id": source.id if source else None,
         "name": name,
         "type_label": source.type_label if source else "Doc",
+        "meta": source.meta if source else "",
+        "parent": source.parent if source else None,
         "status": status,
         "chunks": source.chunks if source else 0,
         "units": source.units if source else {},
@@ -234,6 +286,8 @@ def _listed(view: SourceView) -> dict[str, Any]:
         "id": source.id,
         "name": source.name,
         "type_label": source.type_label,
+        "meta": source.meta,
+        "parent": source.parent,
         "status": view.status,
         "selected": source.selected,
         "chunks": source.chunks,
@@ -252,7 +306,7 @@ def _show(options: argparse.Namespace, workspace: Workspace) -> int:
     source = get_source(options.source, workspace)
     document = load_document(workspace, source.id)
     if not options.json:
-        print(document.text)
+        print("\n\n".join(map(_timed, document.blocks)))
         return 0
     _print_json(
         {
@@ -265,6 +319,15 @@ def _show(options: argparse.Namespace, workspace: Workspace) -> int:
         }
     )
     return 0
+
+
+def _timed(block: Block) -> str:
+    """A block's text, after its time where it has one: [1:02:03]."""
+    if block.time is None:
+        return block.text
+    minutes, seconds = divmod(int(block.time), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"[{hours}:{minutes:02}:{seconds:02}] {block.text}"
 
 
 def _load_embedder(workspace: Workspace) -> None:

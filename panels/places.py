@@ -12,17 +12,18 @@ from services.models import Citation
 
 _ICONS = {
     "picture_as_pdf": "pdf",
-    "description": "doc docx odt rtf",
-    "table_chart": "xls xlsx xlsm ods csv tsv",
-    "slideshow": "ppt pptx odp",
+    "description": "doc docx docm odt ott rtf",
+    "table_chart": "xls xlsx xlsm xlsb ods ots csv tsv",
+    "slideshow": "ppt pptx pptm odp otp",
     "graphic_eq": "mp3 wav m4a ogg flac",
     "movie": "mp4 mov webm mkv",
     "image": "png jpg jpeg gif tif tiff webp bmp svg",
     "link": "url",
     "mail": "eml msg mbox",
     "menu_book": "epub",
-    "code": "html htm xml json yaml yml py js ts css ipynb",
+    "code": "html htm xml nxml json jsonl ndjson yaml yml py js ts css ipynb",
     "folder_zip": "zip",
+    "subtitles": "vtt srt",
 }
 _BY_SUFFIX = {suffix: icon for icon, names in _ICONS.items() for suffix in names.split()}
 _FIGURE = re.compile(r"\d[\d.,]*(?:\s?[–-]\s?\d[\d.,]*)?(?:\s?%)?")

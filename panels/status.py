@@ -15,7 +15,7 @@ from services.workspace import Workspace
 
 HOPELESS = frozenset({"unsupported_kind", "no_text", "empty_file", "too_large"})
 """Codes of failures that lie in the file itself."""
-_UNITS = ("pages", "sheets", "slides", "rows")
+_UNITS = ("pages", "sheets", "slides", "rows", "chapters", "messages", "cells", "cues")
 
 
 def running(view: SourceView) -> bool:
@@ -45,7 +45,7 @@ def sentence(view: SourceView) -> str:
         case "ready" if view.total:
             return t("status.again", what=_reading(view))
         case "ready":
-            return t("status.ready", what=_extent(view))
+            return t("status.ready", what=_with_origin(view, _extent(view)))
         case "failed":
             return text.short(source.error or {})
         case "needs_password" if wrong_password(view):
@@ -96,10 +96,18 @@ def _extent(view: SourceView) -> str:
     if unit is None:
         return t("extent.words", n=source.words)
     count = source.units[unit]
-    if source.unread and unit != "rows":
+    if source.unread and text.has(f"extent.{unit}_read"):
         return t(f"extent.{unit}_read", n=count, read=count - source.unread)
     extent = t(f"extent.{unit}", n=count)
     return t("extent.hidden", extent=extent, h=source.hidden) if source.hidden else extent
+
+
+def _with_origin(view: SourceView, extent: str) -> str:
+    """The extent, and where an attachment or a member of an archive came from."""
+    came = view.source.meta
+    if view.source.parent and came.startswith("from "):
+        came = t("extent.from", name=came.removeprefix("from "))
+    return f"{extent} · {came}" if came else extent
 
 
 def answerable(view: SourceView) -> bool:

@@ -6,14 +6,15 @@ returns; the work itself is queued in jobs/ and done by ``pipeline``.
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from services import jobs, trash
-from services.errors import HaloError, NotFoundError, UserInputError
+from services import jobs, trash, unpacking
+from services.errors import HaloError, NotFoundError, PasswordNeededError, UserInputError
 from services.intake import Added, Incoming, folder_files, shown_name, take_in
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
@@ -26,6 +27,14 @@ _BELOW = "restore_above"
 """Key of a deleted row for the id of the row that stood below it."""
 _passwords: dict[str, str] = {}
 """Passwords by job id, in memory only, each used once."""
+
+
+_ARCHIVE = "zip"
+_UNITS = {
+    "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "pptx": "slide", "odp": "slide",
+    "epub": "chapter", "mail": "message",
+}  # fmt: skip
+"""What is counted while a source of a kind is read, where it is not pages."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +64,37 @@ def add_files(
     The same bytes again are a ``duplicate`` of the source that is there (one that failed or was
     cancelled is tried again instead). Another file of the same name is kept beside the first,
     replaces it, or is left waiting for an answer, as ``same_name`` says. A file that cannot be
-    taken in is ``refused`` with its reason and stops none of the others.
+    taken in is ``refused`` with its reason and stops none of the others. An archive is taken in as
+    the files inside it, or refused as a whole.
     Raises StorageError and DiskFullError.
     """
-    taken = [take_in(workspace, file) for file in files]
-    return _record(workspace, taken, same_name, password, origin)
+    taken: list[Added] = []
+    opened: set[str] = set()
+    for file in files:
+        item = take_in(workspace, file)
+        if item.sha256 and unpacking.is_archive(workspace.original(item.sha256)):
+            found = unpacking.members(workspace, item, password)
+            taken += found
+            if any(one.meta for one in found):
+                opened.add(item.name)
+        else:
+            taken.append(item)
+    return _record(workspace, taken, same_name, password, origin, opened=opened)
+
+
+def add_children(workspace: Workspace, parent: Source, taken: list[Added]) -> list[Added]:
+    """Make sources of a source's attachments and name them in its record, in one commit.
+
+    What is there already becomes no second source, so doing this again after a kill changes
+    nothing. Attachments of a source that was deleted meanwhile are dropped.
+    """
+    wanted = [item for item in taken if item.outcome == "queued"]
+    return _record(workspace, wanted, "keep", None, "file", parent=parent)
 
 
 def settle_same_name(workspace: Workspace, added: Added, *, replace: bool) -> Added:
     """Answer the question of an ``Added`` with outcome ``same_name``."""
-    waiting = Added(added.name, added.size, "queued", sha256=added.sha256)
+    waiting = dataclasses.replace(added, outcome="queued", source_id=None)
     return _record(workspace, [waiting], "replace" if replace else "keep", None, "file")[0]
 
 
@@ -84,29 +114,43 @@ def _record(
     same_name: Literal["keep", "replace", "ask"],
     password: str | None,
     origin: str,
+    *,
+    opened: Set[str] = frozenset(),
+    parent: Source | None = None,
 ) -> list[Added]:
     """Give each taken file its record and job: records first, in one commit, then jobs, so that a
-    deleted source never comes back through its job."""
+    deleted source never comes back through its job.
+
+    ``opened`` names archives whose earlier refusal is settled, ``parent`` the source that the files
+    are attached to.
+    """
     results: list[Added] = []
     queued: list[Job] = []
 
     def change(rows: list[Shared]) -> list[Shared] | None:
         results.clear()
         queued.clear()
+        above = next((row for row in rows if parent and row.get("id") == parent.id), None)
+        if parent and above is None:
+            return None
         records = _Records(rows, taken)
         for item in taken:
             known = records.with_content(item)
             twin = records.with_name(item)
             if item.outcome == "refused":
-                if item.size == 0 and (item.error or {}).get("code") != "empty_file":
+                is_empty = (item.error or {}).get("code") == "empty_file"
+                if item.size == 0 and not is_empty and not item.meta:
                     results.append(item)  # there was never a file
                     continue
-                row = records.refused_before(item)
-                row = {**row, "error": item.error} if row else _failed_row(item, origin)
-                records.put(row)
-                results.append(replace(item, source_id=row["id"]))
+                before = records.refused_before(item) or {}
+                kept = {key: before[key] for key in ("id", "created_at") if key in before}
+                refused = {**_failed_row(item, origin), **kept}
+                records.put(refused)
+                results.append(dataclasses.replace(item, source_id=refused["id"]))
             elif known and known["status"] not in ("failed", "cancelled", "needs_password"):
-                results.append(replace(item, outcome="duplicate", source_id=known["id"]))
+                results.append(
+                    dataclasses.replace(item, outcome="duplicate", source_id=known["id"])
+                )
             elif known or (twin and same_name == "replace"):
                 row = known or twin or {}
                 if row.get("revision"):
@@ -115,14 +159,18 @@ def _record(
                     records.put({**row, **_file_fields(item), "status": "queued", "error": None})
                     job = Job(source_id=row["id"])
                 queued.append(job)
-                results.append(replace(item, source_id=row["id"]))
+                results.append(dataclasses.replace(item, source_id=row["id"]))
             elif twin and same_name == "ask":
-                results.append(replace(item, outcome="same_name", source_id=twin["id"]))
+                results.append(dataclasses.replace(item, outcome="same_name", source_id=twin["id"]))
             else:
-                source = Source(name=item.name, origin=origin).model_copy(update=_file_fields(item))
+                source = _source(item, origin, parent).model_copy(update=_file_fields(item))
                 records.put(source.model_dump(mode="json"))
                 queued.append(Job(source_id=source.id))
-                results.append(replace(item, source_id=source.id))
+                results.append(dataclasses.replace(item, source_id=source.id))
+        if above is not None:
+            ids = [item.source_id for item in results if item.source_id]
+            records.put({**above, "children": list(dict.fromkeys(ids))})
+        records.settle(opened)
         return records.rows() if records.changed else None
 
     with jobs.queueing(workspace):
@@ -145,8 +193,9 @@ class _Records:
         self._at: dict[str, int] = {}
         self._by_content: dict[str, int] = {}
         self._by_name: dict[str, int] = {}
-        self._refused: dict[str, int] = {}
+        self._refused: dict[tuple[str, str], int] = {}
         for at, row in enumerate(self._rows):
+            self._at[str(row.get("id"))] = at
             if row.get("name") in names or row.get("sha256") in contents:
                 self._index(at)
         self.changed = False
@@ -154,13 +203,13 @@ class _Records:
     def _index(self, at: int) -> None:
         row = self._rows[at]
         self._at[str(row.get("id"))] = at
-        failed = row.get("status") == "failed"
-        if row.get("sha256"):
+        failed = row.get("status") == "failed" or _is_closed(row)
+        if row.get("sha256") and not _is_closed(row):
             self._by_content[row["sha256"]] = at
             if not failed:
                 self._by_name[row["name"]] = at
         elif failed:
-            self._refused[row["name"]] = at
+            self._refused[row["name"], row.get("meta") or ""] = at
 
     def put(self, row: Shared) -> None:
         at = self._at.get(row["id"])
@@ -171,6 +220,12 @@ class _Records:
             self._rows[at] = row
         self._index(at)
         self.changed = True
+
+    def settle(self, names: Set[str]) -> None:
+        """Forget the refusals of archives that were opened now."""
+        kept = [row for row in self._rows if not _is_closed(row) or row.get("name") not in names]
+        self.changed = self.changed or len(kept) < len(self._rows)
+        self._rows = kept
 
     def rows(self) -> list[Shared]:
         return self._rows[::-1]
@@ -187,17 +242,38 @@ class _Records:
 
     def refused_before(self, item: Added) -> Shared | None:
         """The record of the same file refused before: it is updated, not doubled."""
-        at = self._refused.get(item.name)
+        at = self._refused.get((item.name, item.meta))
         return None if at is None else self._rows[at]
+
+
+def _is_closed(row: Shared) -> bool:
+    """Whether a record stands for a file that was refused: an archive, or bytes not kept."""
+    return not row.get("sha256") or row.get("kind") == _ARCHIVE
 
 
 def _file_fields(item: Added) -> dict[str, Any]:
     return {"sha256": item.sha256, "size": item.size, "file_name": item.name}
 
 
+def _source(item: Added, origin: str, parent: Source | None) -> Source:
+    source = Source(name=item.name, origin=origin, meta=item.meta)
+    if parent is None:
+        return source
+    meta = f"from {parent.name}" + (f": {item.meta}" if item.meta else "")
+    return source.model_copy(update={"parent": parent.id, "depth": parent.depth + 1, "meta": meta})
+
+
 def _failed_row(item: Added, origin: str) -> dict[str, Any]:
+    locked = (item.error or {}).get("code") == PasswordNeededError.code and not item.meta
     failed = Source(
-        name=item.name, size=item.size, status="failed", error=item.error, origin=origin
+        name=item.name,
+        meta=item.meta,
+        size=item.size,
+        status="needs_password" if locked else "failed",
+        sha256=item.sha256,
+        kind=_ARCHIVE if item.sha256 else "",
+        error=item.error,
+        origin=origin,
     )
     return failed.model_dump(mode="json")
 
@@ -223,7 +299,7 @@ def _view(source: Source, job: Job | None) -> SourceView:
 
 
 def _unit_of(source: Source) -> str:
-    return {"xlsx": "sheet", "pptx": "slide", "pdf": "page"}.get(source.kind, "page")
+    return _UNITS.get(source.kind, "page")
 
 
 def load_document(workspace: Workspace, source_id: str, revision: str | None = None) -> Document:
@@ -338,7 +414,9 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     """
     sources = load_sources(workspace)
     wanted = None if ids is None else set(ids)
-    chosen = [s for s in sources if (wanted is None or s.id in wanted) and s.sha256]
+    chosen = [
+        s for s in sources if (wanted is None or s.id in wanted) and s.sha256 and s.kind != _ARCHIVE
+    ]
     if wanted is not None and not chosen:
         raise NotFoundError("There is no such source.", code="no_such_source")
     target = target_table(workspace) if wanted is None else ""
@@ -365,6 +443,10 @@ def retry_source(workspace: Workspace, source_id: str, password: str | None = No
         raise NotFoundError(
             "The file itself was not kept.", code="no_original", step="Add it again."
         )
+    if source.kind == _ARCHIVE:  # it becomes the files inside it, or is refused again
+        path = workspace.original(source.sha256)
+        add_files(workspace, [Incoming(source.name, path)], password=password)
+        return
     fields: dict[str, Any] = {"error": None}
     if not source.answerable:
         fields["status"] = "queued"

@@ -49,6 +49,8 @@ class Added:
     source_id: str | None = None
     sha256: str | None = None
     error: dict[str, Any] | None = None
+    meta: str = ""
+    """Where it came from: its path inside an archive."""
 
 
 def shown_name(name: str) -> str:
@@ -65,7 +67,8 @@ def shown_name(name: str) -> str:
 
 
 def folder_files(path: str) -> list[Path]:
-    """All files below a folder whose names say HALO can read them, sorted; hidden ones left out.
+    """All files below a folder whose names say HALO can read them, sorted; left out are hidden ones
+    and what lies in HALO's own data folder.
 
     Raises NotFoundError, UserInputError.
     """
@@ -78,8 +81,13 @@ def folder_files(path: str) -> list[Path]:
             path=path.strip(),
         )
     found = []
+    own = settings.data_dir().resolve()  # what HALO keeps itself is no source
     for root, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and (Path(root) / name).resolve() != own
+        )
         for name in sorted(names):
             file = Path(root) / name
             readable = file.suffix.lower() in SUPPORTED_EXTENSIONS and not name.startswith(

@@ -68,6 +68,8 @@ class Block(BaseModel):
     """Depth of a heading, 1 outermost; None for other kinds."""
     sheet: str | None = None
     slide: int | None = None
+    time: float | None = None
+    """Seconds from the start of a recording at which a cue or utterance begins."""
     row: int | None = None
     """First row of a table block in its sheet or file, counted from 1."""
     header_rows: int = 0
@@ -206,6 +208,12 @@ class Source(Stored):
     hidden: int = 0
     origin: str = "file"
     """file, text (pasted), note."""
+    parent: str | None = None
+    """Id of the source this one was attached to; that source may be gone."""
+    depth: int = 0
+    """How many sources it lies inside of."""
+    children: list[str] | None = None
+    """Ids of the sources made of its attachments; None until it was looked for them."""
     error: dict[str, Any] | None = None
 
     @property

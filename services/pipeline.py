@@ -23,13 +23,13 @@ from typing import Literal
 
 from filelock import FileLock
 
-from services import embeddings, ingestion, jobs, sweep
+from services import embeddings, ingestion, jobs, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
-from services.errors import HaloError, NotFoundError
+from services.errors import HaloError, NotFoundError, ParserStoppedError, UserInputError
 from services.indexer import Indexer, commit_move
 from services.jsonfile import dump, fsync_folder, replace_file
-from services.models import Job, Source
+from services.models import Document, Job, Source
 from services.passages import readable_title, record_fields, row
 from services.reading import Reader
 from services.settings import embedder_name
@@ -234,14 +234,19 @@ class Pipeline:
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_suffix(".part")
         name = str(job.fields.get("file_name") or (source.model_extra or {}).get("file_name") or "")
+        original = workspace.original(job.fields.get("sha256") or source.sha256 or "-")
+        password = ingestion.take_password(job.id)
         document = reader.read(
-            workspace.original(job.fields.get("sha256") or source.sha256 or "-"),
+            original,
             name or source.name,
             out=unfinished,
-            password=ingestion.take_password(job.id),
+            password=password,
             progress=lambda done, total: progress("reading", done, total),
             cancelled=lambda: jobs.is_cancelled(workspace, job.id),
         )
+        if document.report.attachments:
+            self._add_attachments(task, reader, original, document, password)
+            unfinished.write_bytes(document.model_dump_json().encode())
         replace_file(unfinished, target)
         fsync_folder(target.parent.parent)
         record = dump(source.model_dump(mode="json"), indent=None)
@@ -262,6 +267,36 @@ class Pipeline:
             text = passage_text(new["title"], new["headings"], new["text"])
             task.pending.append((new["chunk_id"], text))
         self._indexer.add(task)
+
+    def _add_attachments(
+        self, task: Task, reader: Reader, original: Path, document: Document, password: str | None
+    ) -> None:
+        """Make sources of a source's attachments, before its own commit: whoever is killed in
+        between does both again, and finds those that are there already by their bytes.
+
+        A source that is only read again keeps the attachments it has, or has no more.
+        """
+        workspace, job, source = task.workspace, task.job, task.source
+        known = source.children is not None and not job.fields.get("sha256")
+        if known or source.depth >= unpacking.DEEPEST:
+            return
+        try:
+            taken = unpacking.expand(
+                workspace,
+                reader,
+                original,
+                source.name,
+                password=password,
+                cancelled=lambda: jobs.is_cancelled(workspace, job.id),
+            )
+        except (UserInputError, ParserStoppedError) as error:
+            document.report.note(
+                "attachments_unread",
+                f"The attached files were not read: {error.message}",
+                reason=error.message,
+            )
+            return
+        ingestion.add_children(workspace, source, taken)
 
 
 def _at_end(source: Source) -> bool:

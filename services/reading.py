@@ -94,43 +94,78 @@ class Reader:
             CancelledError: ``cancelled`` said so.
             HaloError: whatever ``services.parsers.parse`` raised.
         """
-        stop = cancelled or (lambda: False)
-        while not self._turn.acquire(timeout=_POLL):
-            _check(stop)
+        request = {
+            "path": str(path.absolute()),
+            "name": name,
+            "password": password,
+            "out": str(out.absolute()),
+            "output": self.output_mb << 20,
+        }
         try:
-            _check(stop)
-            return self._read(path, name, out, password, progress, stop)
+            self._ask(request, progress, cancelled)
+            return Document.model_validate_json(out.read_bytes())
         except BaseException:
             out.unlink(missing_ok=True)
             raise
-        finally:
-            self._turn.release()
+
+    def extract(
+        self,
+        path: Path,
+        name: str,
+        *,
+        folder: Path,
+        password: str | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Write the files inside ``path`` (attachments, members of an archive) into ``folder``.
+
+        Returns:
+            For each, in order, ``{"file", "name", "inside", "error"}``: the name of its file in
+            the folder ("" when it could not be unpacked, then with the ``error``), what it is
+            called and its path inside an archive. None of the names is safe as a path but
+            ``file``.
+
+        Raises what ``read`` raises.
+        """
+        request = {
+            "path": str(path.absolute()),
+            "name": name,
+            "password": password,
+            "folder": str(folder.absolute()),
+        }
+        found: list[dict[str, Any]] = self._ask(request, None, cancelled)["found"]
+        return found
 
     def close(self) -> None:
         """End the child; the reader may be used again afterwards."""
         with self._turn:
             self._drop()
 
-    def _read(
+    def _ask(
         self,
-        path: Path,
-        name: str,
-        out: Path,
-        password: str | None,
+        request: dict[str, Any],
+        progress: Callable[[int, int], None] | None,
+        cancelled: Callable[[], bool] | None,
+    ) -> dict[str, Any]:
+        """Send a request to the child in this thread's turn and wait for its last answer."""
+        stop = cancelled or (lambda: False)
+        while not self._turn.acquire(timeout=_POLL):
+            _check(stop)
+        try:
+            _check(stop)
+            return self._answer(request, progress, stop)
+        finally:
+            self._turn.release()
+
+    def _answer(
+        self,
+        request: dict[str, Any],
         progress: Callable[[int, int], None] | None,
         stop: Callable[[], bool],
-    ) -> Document:
+    ) -> dict[str, Any]:
         child = self._ready()
         self._requests += 1
-        request = {
-            "id": self._requests,
-            "path": str(path.absolute()),
-            "name": name,
-            "password": password,
-            "out": str(out.absolute()),
-            "seconds": self.seconds,
-            "output": self.output_mb << 20,
-        }
+        request |= {"id": self._requests, "seconds": self.seconds}
         deadline = time.monotonic() + max(self.seconds, _START)
         finished = False
         try:
@@ -157,7 +192,7 @@ class Reader:
                 self._drop()
         if "error" in answer:
             raise _rebuilt(answer["error"])
-        return Document.model_validate_json(out.read_bytes())
+        return answer
 
     def _ready(self) -> _Child:
         if self._child is None or not self._child.alive:

@@ -15,6 +15,7 @@ from pathlib import Path
 from services import jobs, trash
 from services.lance import VectorTable, connect, drop_table, open_table
 from services.storage import load_sources
+from services.unpacking import FOLDERS
 from services.workspace import Workspace
 
 INCOMING_GRACE = 3600.0
@@ -146,6 +147,9 @@ def _clear_unfinished_writes(workspace: Workspace) -> None:
         for path in folder.glob("*.tmp"):
             if _age(path) > INCOMING_GRACE:
                 path.unlink(missing_ok=True)
+    for path in workspace.root.glob(f"{FOLDERS}*"):
+        if _age(path) > INCOMING_GRACE:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _age(path: Path) -> float:

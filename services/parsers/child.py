@@ -63,6 +63,8 @@ def _answer(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> 
     tell({"id": request["id"], "started": True})
     try:
         _limit_cpu(request["seconds"])
+        if "folder" in request:
+            return {"done": True, "found": _extract(request)}
         _parse(request, tell)
     except HaloError as error:
         return {"error": _told(error)}
@@ -98,6 +100,23 @@ def _parse(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> N
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _extract(request: dict[str, Any]) -> list[dict[str, Any]]:
+    from services.parsers.attached import extract
+
+    found = extract(
+        Path(request["path"]), request["name"], Path(request["folder"]), request["password"]
+    )
+    return [
+        {
+            "file": one.file,
+            "name": one.name,
+            "inside": one.inside,
+            "error": json.loads(json.dumps(one.error, default=str)),
+        }
+        for one in found
+    ]
 
 
 def _speech() -> Callable[[dict[str, Any]], None]:

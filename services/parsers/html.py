@@ -13,7 +13,7 @@ from lxml import etree
 
 from services.models import Block, Document
 from services.parsers import Progress, tables
-from services.parsers.decoding import decode
+from services.parsers.decoding import Decoded, decode
 from services.parsers.outline import Outline
 from services.parsers.text import paragraphs
 from services.parsers.webmain import all_text, main_part, meta, text_length
@@ -38,10 +38,7 @@ def parse(
     path: Path, name: str, *, password: str | None = None, progress: Progress | None = None
 ) -> Document:
     """Read a web page saved as a file. It has no units and no pages."""
-    data = path.read_bytes()
-    stated = _CHARSET.search(data[:8192])
-    charset = (stated[1] or stated[2]).decode("ascii") if stated else None
-    decoded = decode(data, charset)
+    decoded = decode_page(path.read_bytes())
     document = Document()
     decoded.tell(document.report)
     root = parse_html(decoded.text)
@@ -59,13 +56,19 @@ def parse(
     language = (root.get("lang") or "").split("-")[0].strip().lower()
     document.report.language = language if re.fullmatch("[a-z]{2}", language) else None
     part = main_part(root)
-    walk = _Walk(document)
+    walk = Walk(document)
     if part.title is not None:
         walk.heading(part.title, 1)
     walk.blocks(part.root)
     document.blocks = walk.outline.blocks
     document.title = document.title or walk.outline.first_title
     return document
+
+
+def decode_page(data: bytes) -> Decoded:
+    """The text of a page or an XML file, whose encoding it may state itself."""
+    stated = _CHARSET.search(data[:8192])
+    return decode(data, (stated[1] or stated[2]).decode("ascii") if stated else None)
 
 
 def parse_html(text: str) -> etree._Element | None:
@@ -95,11 +98,11 @@ def _title(root: etree._Element) -> str:
     return " ".join(text.split()) or meta(root, "og:title", "twitter:title")
 
 
-class _Walk:
+class Walk:
     """Turns elements into blocks. Text between block elements gathers into a paragraph."""
 
-    def __init__(self, document: Document) -> None:
-        self.outline = Outline()
+    def __init__(self, document: Document, outline: Outline | None = None) -> None:
+        self.outline = outline or Outline()
         self._report = document.report
         self._text: list[str] = []
 
@@ -179,7 +182,7 @@ class _Walk:
                 for cell in row:
                     self.blocks(cell)
             return
-        texts, header_rows = _cells(rows)
+        texts, header_rows = table_cells(rows)
         kept = [at for at, row in enumerate(texts) if any(row)]
         header_rows = sum(at < header_rows for at in kept)
         texts = [texts[at] for at in kept]
@@ -279,7 +282,7 @@ def _is_layout(table: etree._Element, rows: list[list[etree._Element]]) -> bool:
     return widest <= 1 or headings or text_length(table) > 600 * sum(map(len, rows))
 
 
-def _cells(rows: list[list[etree._Element]]) -> tuple[list[list[str]], int]:
+def table_cells(rows: list[list[etree._Element]]) -> tuple[list[list[str]], int]:
     """Texts by row and column, and how many first rows are heads.
 
     A cell over several rows stands in each of them, one over several columns in its first.

@@ -36,11 +36,16 @@ def parse(
             document.metadata[field.lower()] = value.strip().strip("\"'")
         if front[1].strip():
             outline.add(Block(kind="note", text=front[1].strip()))
-    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    _Walk(parser.parse(text), outline).blocks()
+    add_markdown(text, outline)
     document.blocks = outline.blocks
     document.title = document.metadata.pop("title", "") or outline.first_title
     return document
+
+
+def add_markdown(text: str, outline: Outline) -> None:
+    """Add the blocks of Markdown text to an outline."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    _Walk(parser.parse(text), outline).blocks()
 
 
 class _Walk:

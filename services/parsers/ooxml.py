@@ -61,11 +61,12 @@ class Package:
     TooLargeError when a part unpacks to more than ``PART_LIMIT``.
     """
 
-    def __init__(self, path: Path, what: str, password: str | None = None) -> None:
+    def __init__(self, path: Path | IO[bytes], what: str, password: str | None = None) -> None:
         self.what = what
         try:
-            plain = zipfile.is_zipfile(path)
-            self._zip = zipfile.ZipFile(path if plain else unlocked(path, password))
+            if isinstance(path, Path) and not zipfile.is_zipfile(path):
+                path = unlocked(path, password)
+            self._zip = zipfile.ZipFile(path)
         except _BROKEN as error:
             raise damaged(what) from error
         self._names = {name.lower().lstrip("/"): name for name in self._zip.namelist()}
@@ -97,8 +98,11 @@ class Package:
         except (KeyError, *_BROKEN) as error:
             raise damaged(self.what) from error
 
-    def xml(self, name: str) -> etree._Element:
-        """A part's root element."""
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._names
+
+    def data(self, name: str) -> bytes:
+        """A part's bytes."""
         try:
             with self.open(name) as stream:
                 data = stream.read(PART_LIMIT + 1)
@@ -106,6 +110,11 @@ class Package:
             raise damaged(self.what) from error
         if len(data) > PART_LIMIT:
             raise too_large()
+        return data
+
+    def xml(self, name: str) -> etree._Element:
+        """A part's root element."""
+        data = self.data(name)
         if b"<!DOCTYPE" in data[:4096]:
             raise damaged(self.what)  # these formats have none; entity bombs need one
         if b"http://purl.oclc.org/ooxml/" in data[:16384]:

@@ -2,7 +2,8 @@
 
 What is read of a page: its text in reading order with headings, lists and tables, the values of
 filled form fields; of the file: title, author, date, page labels, outline, attachment names.
-Not read: pictures of text (the report names those pages) and the contents of attachments.
+Not read: pictures of text (the report names those pages). Embedded files become sources of their
+own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import pypdfium2.raw as raw
 from services import pdfium
 from services.errors import UnreadableSourceError
 from services.models import Block, Document, ImportReport
+from services.parsers.attached import Extracted, Writer
 from services.parsers.pdf_blocks import Outline, assemble, fold
 from services.parsers.pdf_forms import field_values
 from services.parsers.pdf_layout import PageLayout, Row, Segment, lay_out
@@ -170,6 +172,20 @@ def _read_facts(source: Any) -> _File:
         },
         attachments=[clean(name)[0] for name in attachments if name],
     )
+
+
+def attachments(path: Path, folder: Path, password: str | None = None) -> list[Extracted]:
+    """Write the files embedded in a PDF into a folder."""
+    writer = Writer(folder)
+    with pdfium.LOCK:
+        source = pdfium.open_document(path, password)
+        try:
+            for index in range(source.count_attachments()):
+                file = source.get_attachment(index)
+                writer.add(clean(file.get_name())[0], bytes(file.get_data()))
+        finally:
+            source.close()
+    return writer.found
 
 
 def _open_form(source: Any) -> Any:

@@ -34,7 +34,9 @@ def unlocked(path: Path, password: str | None) -> IO[bytes]:
     with path.open("rb") as file:
         try:
             office = msoffcrypto.OfficeFile(file)
-            office.load_key(password=password or _EVERYBODYS, verify_password=True)
+            # The older formats check the password always, the newer one only when asked to.
+            check = {"verify_password": True} if office.format == "ooxml" else {}
+            office.load_key(password=password or _EVERYBODYS, **check)
             office.decrypt(plain)
         except exceptions.InvalidKeyError as error:
             raise password_needed(given=bool(password)) from error

@@ -46,8 +46,7 @@ def main_part(page: etree._Element) -> MainPart:
     """Find the content of a page. Takes what is no content out of the tree it is given."""
     found = page.find("body")
     body = page if found is None else found
-    for element in list(body.iter(*_NEVER)):
-        _remove(element)
+    without_machinery(body)
     for mark in list(body.iter("sup")):
         if _FOOTNOTE_MARK.fullmatch(all_text(mark)):
             _remove(mark)
@@ -68,6 +67,12 @@ def main_part(page: etree._Element) -> MainPart:
     if root is not body and root.find(".//h1") is None:
         title = body.find(".//h1")
     return MainPart(root, title)
+
+
+def without_machinery(body: etree._Element) -> None:
+    """Take out scripts, styles and controls, which are never text."""
+    for element in list(body.iter(*_NEVER)):
+        _remove(element)
 
 
 def meta(page: etree._Element, *names: str) -> str:

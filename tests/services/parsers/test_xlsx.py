@@ -150,7 +150,7 @@ def test_a_sparse_giant_takes_no_time(book: openpyxl.Workbook, tmp_path: Path) -
 def test_cells_over_the_budget_are_cut_and_the_sheets_named(
     book: openpyxl.Workbook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.parsers.xlsx._CELL_BUDGET", 10)
+    monkeypatch.setattr("services.parsers.regions.CELLS", 10)
     fill(book.active, *[[1, 2]] * 20)
     fill(book.create_sheet("Second"), ["unread"])
     document = read(book, tmp_path)
