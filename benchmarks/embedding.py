@@ -146,6 +146,7 @@ def speed(embedder: LocalEmbedder, texts: list[str], rounds: int) -> dict[str, f
 
 def nearness(embedder: LocalEmbedder, texts: list[str]) -> dict[str, float]:
     """Cosines of the vectors to those of the float model with the same weights."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     weights = e5_format.Weights(e5_format.weights_path())

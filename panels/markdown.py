@@ -76,6 +76,8 @@ _TOKEN = re.compile(
 _NUMBERS = re.compile(_MARKER)
 _HALF_MARKER = re.compile(r"[ \t]*\[\d{0,4}(?:[ \t]*,[ \t]*\d{0,4})*$")
 _ICON = ("material", "streamlit")
+_SHORT_CODE = re.compile(r"material|streamlit|[a-z0-9_+-]+:")
+"""What makes a picture of a colon before it; a backslash does not stop that."""
 _ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in '"&|\\$<>`[]:!*_~'})
 _PLAIN = re.compile(r"([!-/:-@\[-`{-~])")
 
@@ -225,7 +227,7 @@ class _Writer:
             return f"[{plain(token['label'])}]({token['url']})"
         if token["mark"]:
             return self._marker(token)
-        if found == ":" and self.text.startswith(_ICON, token.end()):
+        if found == ":" and _SHORT_CODE.match(self.text, token.end()):
             return f":{JOINER}"
         return f"\\{found}"
 

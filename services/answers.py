@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from services.citations import check_support
 from services.embeddings import Embedder
 from services.evidence import Candidate, confidence, gather, score, signals
-from services.models import Answer, Citation, Claim, Hit, Quote, SearchResult, Support
+from services.models import Answer, Citation, Claim, Finding, Hit, Quote, SearchResult, Support
 from services.questions import Question, read_question
 from services.sentences import Sentence
 from services.words import language
@@ -64,8 +64,14 @@ def extractive_answer(
     ranked = score(asked, candidates, embedder)
     identity = embedder.identity if embedder else None
     sure = confidence(signals(asked, ranked, terms, result.hits, identity)) if ranked else 0.0
-    if sure < 0.5:
-        return _refusal(asked, result, ranked)
+    wordless = not any(character.isalnum() for character in question)
+    if sure < 0.5 or wordless:
+        refusal = _refusal(asked, result, ranked)
+        if wordless:
+            refusal.notices.append(
+                Finding(code="no_words", message="The question holds no word to look for.")
+            )
+        return refusal
     picked = _pick(ranked, min(max_citations, MAX_CITATIONS))
     answer = _compose(picked, min(max_citations, MAX_CITATIONS))
     answer.notices = list(result.notices)
@@ -180,9 +186,19 @@ def _compose(picked: Sequence[Candidate], limit: int) -> Answer:
     for citation in citations:
         citation.support = _worst([c.support for c in claims if citation.number in c.citations])
     text = "\n\n".join(
-        f"{claim.text} " + "".join(f"[{number}]" for number in claim.citations) for claim in claims
+        f"{_shown(claim.text)} " + "".join(f"[{number}]" for number in claim.citations)
+        for claim in claims
     )
     return Answer(text=text, grounded=True, citations=citations, claims=claims)
+
+
+def _shown(text: str) -> str:
+    """Source text beside HALO's own markers: the source's references ("[2]") must not be taken for
+    one, so an invisible joiner stands in them."""
+    return _REFERENCE.sub("\\1\u2060", text)
+
+
+_REFERENCE = re.compile(r"([\[【])(?=\s*(?:\^|sources?\s*)?\d)", re.IGNORECASE)
 
 
 def _place(quotes: list[_Quote], candidate: Candidate, start: int, end: int) -> _Quote:

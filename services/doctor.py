@@ -11,17 +11,20 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from services import embeddings, jobs, sweep
+from pydantic import ValidationError
+
+from services import embeddings, jobs, lance, sweep
 from services.embeddings import get_embedder
-from services.errors import DamagedFileError, HaloError
+from services.errors import DamagedFileError, HaloError, StorageError
 from services.ingestion import reindex_sources, resume_missing_jobs
-from services.jsonfile import dump, write_bytes
+from services.jsonfile import JsonFile, dump, write_bytes
 from services.lance import open_table
 from services.models import Source
 from services.settings import cache_dir, embedder_name
-from services.storage import load_sources
+from services.storage import history_file, load_sources
 from services.tables import embedder_change
 from services.workspace import Workspace
 
@@ -43,6 +46,7 @@ def examine(workspace: Workspace) -> list[Check]:
     checks: list[tuple[str, Callable[[Workspace], tuple[bool, str]]]] = [
         ("data folder", _folder),
         ("list of sources", _sources),
+        ("conversations and notes", _writings),
         ("originals", _originals),
         ("documents", _documents),
         ("index", _index),
@@ -77,6 +81,13 @@ def _sources(workspace: Workspace) -> tuple[bool, str]:
     bad = [s.name for s in sources if s.status in ("failed", "needs_password", "cancelled")]
     says = f"{len(sources)} sources"
     return True, says + (f", {len(bad)} of them not readable" if bad else "")
+
+
+def _writings(workspace: Workspace) -> tuple[bool, str]:
+    damaged = [file.path.name for file in _damaged(workspace)]
+    if damaged:
+        return False, f"{len(damaged)} damaged without a copy: {', '.join(damaged[:5])}"
+    return True, f"{len(list(workspace.chats.glob('*.json')))} conversations, all readable"
 
 
 def _originals(workspace: Workspace) -> tuple[bool, str]:
@@ -138,17 +149,26 @@ def _work(workspace: Workspace) -> tuple[bool, str]:
 def repair(workspace: Workspace) -> list[str]:
     """Mend what can be mended; returns a sentence for each thing done.
 
-    Rebuilds a damaged list of sources from the copies of its records, queues sources whose
-    document or passages are gone, and clears leftovers. The queued work is done by the next
-    ``halo add``, ``halo reindex`` or the running workspace.
+    Rebuilds a damaged list of sources from the copies of its records, sets damaged conversations
+    and notes and an unreadable index aside, queues sources whose document or passages are gone, and
+    clears leftovers. The queued work is done by the next ``halo add``, ``halo reindex`` or the
+    running workspace.
     """
     done = []
     try:
         load_sources(workspace)
     except DamagedFileError:
         count = _rebuild_sources(workspace)
-        done.append(f"the list of sources was rebuilt from {count} copies of records")
-    broken = {source.id for source in _short_of_rows(workspace)}
+        done.append(f"the list of sources was rebuilt: {count} records")
+    for file in _damaged(workspace):
+        _set_aside(workspace, file)
+        done.append(f"the damaged file {file.path.name} was set aside in “quarantine”")
+    try:
+        broken = {source.id for source in _short_of_rows(workspace)}
+    except StorageError:
+        _set_index_aside(workspace)
+        done.append("the unreadable index was set aside in “quarantine”")
+        broken = {source.id for source in load_sources(workspace) if source.answerable}
     broken |= {
         source.id
         for source in load_sources(workspace)
@@ -164,23 +184,81 @@ def repair(workspace: Workspace) -> list[str]:
     return done
 
 
+def _damaged(workspace: Workspace) -> list[JsonFile]:
+    """The files of conversations, notes and outputs of which no good copy is left."""
+    histories = [path.stem for path in workspace.chats.glob("*.json")]
+    names = ("studio_notes.json", "studio_outputs.json", "conversations.json")
+    files = [workspace.file(name, []) for name in names]
+    files += [history_file(key, workspace) for key in histories if len(key) == 32]
+    found = []
+    for file in files:
+        try:
+            file.read()
+        except DamagedFileError:
+            found.append(file)
+    return found
+
+
+def _aside(workspace: Workspace, name: str) -> Path:
+    """A place in quarantine that is not told about again."""
+    workspace.quarantine.mkdir(parents=True, exist_ok=True)
+    return workspace.quarantine / f"seen-{time.strftime('%Y%m%dT%H%M%S')}-{name}"
+
+
+def _set_aside(workspace: Workspace, file: JsonFile) -> None:
+    with file.locked():
+        for path in sorted(file.path.parent.glob(f"{file.path.name}*")):
+            path.replace(_aside(workspace, path.name))
+    for notice in workspace.notices():
+        if notice.params.get("file") == file.path.name:
+            workspace.dismiss_notice(notice.id)
+
+
+def _set_index_aside(workspace: Workspace) -> None:
+    """Move the local table away; one that lies elsewhere is dropped by name when it is rebuilt."""
+    folder = Path(workspace.vector_uri)
+    lance.forget(workspace.vector_uri)
+    if folder.is_dir():
+        folder.replace(_aside(workspace, folder.name))
+
+
 def _rebuild_sources(workspace: Workspace) -> int:
-    """Write sources.json afresh from the record copies in documents/. Returns how many."""
-    rows = []
+    """Write sources.json afresh: what can still be read of it, and else the record copies in
+    documents/. Returns how many."""
+    rows = _readable_rows(workspace.sources_file.path)
+    known = {row["id"] for row in rows}
     for folder in sorted(workspace.documents.iterdir()):
         try:
             row = json.loads((folder / Workspace.RECORD_COPY).read_bytes())
         except (OSError, ValueError):
             continue
+        if row.get("id") in known:
+            continue
         row["status"], row["error"] = "queued", None
         row["revision"], row["chunks"], row["vectors"] = None, 0, 0
         if workspace.original(str(row.get("sha256") or "-")).is_file():
             rows.append(row)
-    aside = workspace.quarantine / f"{time.strftime('%Y%m%dT%H%M%S')}-sources.json.kept"
     with workspace.sources_file.locked():
-        shutil.copy2(workspace.sources_file.path, aside)
+        shutil.copy2(workspace.sources_file.path, _aside(workspace, "sources.json"))
         write_bytes(workspace.sources_file.path, dump(rows))
     for notice in workspace.notices():
         if notice.params.get("file") == "sources.json":
             workspace.dismiss_notice(notice.id)
     return len(rows)
+
+
+def _readable_rows(path: Path) -> list[dict[str, Any]]:
+    """The records of a list of sources that are whole."""
+    try:
+        rows = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return []
+    found = []
+    for row in rows if isinstance(rows, list) else []:
+        try:
+            Source.model_validate(row)
+        except ValidationError:
+            continue
+        if row.get("id"):
+            found.append(row)
+    return found

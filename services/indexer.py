@@ -111,6 +111,8 @@ class Indexer:
                     self._committed = time.monotonic()
                 elif in_hand:
                     self._embed_slice()
+                if self._writes >= REFRESH_WRITES or not (in_hand or self._texts):
+                    self._refresh_tables()
             except Exception as error:  # the job runner must outlive any single fault
                 log.exception("an unexpected fault while indexing")
                 in_hand = [*texts, *self._to_embed, *self._finished]
@@ -120,8 +122,6 @@ class Indexer:
                     task.fail(unexpected(error))
             if self._texts and not in_hand:
                 time.sleep(0.02)  # more is being read; it will be committed together
-            elif not in_hand or self._writes >= REFRESH_WRITES:
-                self._refresh_tables()
         self._refresh_tables()
 
     def _text_is_due(self) -> bool:

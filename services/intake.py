@@ -53,11 +53,17 @@ class Added:
     """Where it came from: its path inside an archive."""
 
 
+_TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that turn the direction of writing: they make "gpj.exe" look like "exe.jpg"."""
+
+
 def shown_name(name: str) -> str:
     """The last part of a file's name, as text: never a path, no control characters, bounded."""
     last = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     clean = "".join(
-        c for c in unicodedata.normalize("NFC", last) if unicodedata.category(c) not in ("Cc", "Cs")
+        c
+        for c in unicodedata.normalize("NFC", last)
+        if unicodedata.category(c) not in ("Cc", "Cs") and c not in _TURNS
     ).strip()
     if len(clean) > LONGEST_NAME:
         stem, dot, suffix = clean.rpartition(".")

@@ -230,6 +230,12 @@ class JsonFile:
         except OSError as error:
             raise from_os_error(error, f"keeping a copy of {self.path.name}") from error
 
+    def _is_aside(self) -> bool:
+        """True when the damaged file already lies in quarantine as it is now."""
+        data = self.path.read_bytes()
+        kept = self.quarantine.glob(f"*-{self.path.name}*")
+        return any(path.read_bytes() == data for path in kept)
+
     def _recover(self) -> Any:
         """Move a damaged or vanished file aside and let the newest good copy take its place."""
         with self.locked():
@@ -242,7 +248,8 @@ class JsonFile:
             self.quarantine.mkdir(parents=True, exist_ok=True)
             aside = self.quarantine / f"{time.strftime('%Y%m%dT%H%M%S')}-{self.path.name}"
             if self.path.exists():
-                shutil.copy2(self.path, aside)
+                if good or not self._is_aside():
+                    shutil.copy2(self.path, aside)
             else:
                 aside.with_name(aside.name + ".missing").touch()
             if good is None:

@@ -13,11 +13,14 @@ interval of zero.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +42,10 @@ COMPACT_FRAGMENTS = 64
 """So many small fragments are tolerated before they are rewritten into few."""
 _KEEP_VERSIONS = dt.timedelta(minutes=10)
 _IDENTITY = b"halo.embedder"
+
+_SOURCE_PLACE = re.compile(r",? ?\S*\.rs:\d+(?::\d+)?")
+_FAULTS = (OSError, ValueError, RuntimeError)
+"""What lancedb raises when a table cannot be read or written."""
 
 _RETURNED = [
     "chunk_id",
@@ -107,7 +114,7 @@ def connect(uri: str) -> Any:
                 _connections[uri] = import_lancedb().connect(
                     uri, read_consistency_interval=dt.timedelta(0)
                 )
-            except (OSError, ValueError, RuntimeError) as error:
+            except _FAULTS as error:
                 raise _storage_error(error, "opening the index") from error
         return _connections[uri]
 
@@ -121,12 +128,22 @@ def _storage_error(error: Exception, doing: str) -> StorageError:
             step="Nothing that was saved is lost. Free some space and try again.",
             doing=doing,
         )
+    why = _SOURCE_PLACE.sub("", str(error).splitlines()[0])[:200].rstrip(" ,.")
     return StorageError(
-        f"HALO could not finish {doing}: {str(error).splitlines()[0][:200]}",
+        f"HALO could not finish {doing}: {why}.",
         code="index",
-        step="Run “halo doctor”; the index can be rebuilt from the stored sources.",
+        step="Run “halo doctor --repair”; it builds the index again from the stored sources.",
         doing=doing,
     )
+
+
+@contextlib.contextmanager
+def _told(doing: str) -> Iterator[None]:
+    """Turn what lancedb raises into a sentence."""
+    try:
+        yield
+    except _FAULTS as error:
+        raise _storage_error(error, doing) from error
 
 
 def _schema(identity: Identity) -> Any:
@@ -164,7 +181,9 @@ def open_table(uri: str, name: str, identity: Identity | None = None) -> VectorT
     with _guard:
         key = (uri, name)
         if key in _tables:
-            return _tables[key]
+            if _tables[key].alive():
+                return _tables[key]
+            del _tables[key]  # its folder was removed or replaced under a running server
         connection = connect(uri)
         try:
             if name in connection.list_tables().tables:
@@ -173,7 +192,7 @@ def open_table(uri: str, name: str, identity: Identity | None = None) -> VectorT
                 return None
             else:
                 table = connection.create_table(name, schema=_schema(identity), exist_ok=True)
-        except (OSError, ValueError, RuntimeError) as error:
+        except _FAULTS as error:
             raise _storage_error(error, "opening the index") from error
         _tables[key] = VectorTable(table)
         return _tables[key]
@@ -202,6 +221,7 @@ class VectorTable:
 
     def __init__(self, table: Any) -> None:  # lancedb's own stubs do not know its query builders
         self._table = table
+        self._folder = None if "://" in table.uri else Path(table.uri)
         self._write = threading.Lock()
         metadata = table.schema.metadata or {}
         if _IDENTITY not in metadata:
@@ -212,6 +232,10 @@ class VectorTable:
             )
         self.identity = Identity.from_json(metadata[_IDENTITY].decode())
 
+    def alive(self) -> bool:
+        """False when a local table's folder is gone."""
+        return self._folder is None or self._folder.is_dir()
+
     def add(self, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows without vectors. Raises StorageError or DiskFullError.
 
@@ -220,7 +244,7 @@ class VectorTable:
         import pyarrow as pa
 
         self._clear(sorted({row["revision"] for row in rows}))
-        with self._write:
+        with self._write, _told("adding passages to the index"):
             schema = self._table.schema
             data = pa.Table.from_pylist(list(rows), schema=schema)
             self._attempt(lambda: self._table.add(data), "adding passages to the index")
@@ -229,10 +253,8 @@ class VectorTable:
     def _clear(self, revisions: list[str]) -> None:
         for at in range(0, len(revisions), 500):
             some = revisions[at : at + 500]
-            try:
+            with _told("adding passages to the index"):
                 left = self._table.count_rows(f"revision IN ({_quoted(some)})")
-            except (OSError, ValueError, RuntimeError) as error:
-                raise _storage_error(error, "adding passages to the index") from error
             if left:
                 self.delete(some)
 
@@ -266,17 +288,19 @@ class VectorTable:
 
     def revisions(self) -> dict[str, int]:
         """How many rows each revision has."""
-        column = self._table.search().select(["revision"]).to_arrow()["revision"]
+        with _told("reading the index"):
+            column = self._table.search().select(["revision"]).to_arrow()["revision"]
         return {item["values"]: item["counts"] for item in column.value_counts().to_pylist()}
 
     def pending(self, revision: str) -> list[tuple[str, str, list[str], str]]:
         """Rows of a revision that have no vector: (chunk id, title, headings, text) in order."""
-        rows = (
-            self._table.search()
-            .where(f"revision = {_quoted([revision])} AND vector IS NULL")
-            .select(["chunk_id", "title", "headings", "text", "chunk_index"])
-            .to_list()
-        )
+        with _told("reading the index"):
+            rows = (
+                self._table.search()
+                .where(f"revision = {_quoted([revision])} AND vector IS NULL")
+                .select(["chunk_id", "title", "headings", "text", "chunk_index"])
+                .to_list()
+            )
         rows.sort(key=lambda row: row["chunk_index"])
         return [(r["chunk_id"], r["title"] or "", r["headings"] or [], r["text"]) for r in rows]
 
@@ -310,11 +334,12 @@ class VectorTable:
 
     def count(self) -> int:
         """All rows, committed or not."""
-        return int(self._table.count_rows())
+        with _told("reading the index"):
+            return int(self._table.count_rows())
 
     def refresh(self) -> None:
         """Extend the indexes when enough rows lie outside them; compact many small fragments."""
-        with self._write:
+        with self._write, _told("tidying the index"):
             self._ensure_indexes()
             stats = self._table.stats()
             fragments = int(stats["fragment_stats"]["num_small_fragments"])
@@ -364,10 +389,8 @@ class VectorTable:
     def _run(self, query: Any, k: int, scope: Scope) -> list[dict[str, Any]]:
         if scope.where:
             query = query.where(scope.where, prefilter=True)
-        try:
+        with _told("searching the index"):
             return list(query.limit(k).to_list())
-        except (OSError, ValueError, RuntimeError) as error:
-            raise _storage_error(error, "searching the index") from error
 
     def _attempt(self, action: Any, doing: str) -> None:
         """Run a write, again when another process's commit came in between."""
@@ -375,7 +398,7 @@ class VectorTable:
             try:
                 action()
                 return
-            except (OSError, ValueError, RuntimeError) as error:
+            except _FAULTS as error:
                 conflict = "conflict" in str(error).lower()
                 if not conflict or attempt == 4:
                     raise _storage_error(error, doing) from error

@@ -81,7 +81,8 @@ def open_document(path: Path, password: str | None = None) -> Any:
     try:
         return pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
-        if error.err_code != raw.FPDF_ERR_PASSWORD:
+        # For a file without a page pdfium gives the code of the file before.
+        if error.err_code != raw.FPDF_ERR_PASSWORD or b"/Encrypt" not in path.read_bytes():
             raise damaged() from error
     if not password:
         raise password_needed(given=False)

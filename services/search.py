@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from services.embeddings import Embedder, Identity, get_embedder, prepared
-from services.errors import EmbedderError, EmptyQuestionError
+from services.errors import EmbedderError, EmptyQuestionError, StorageError
 from services.lance import Row, Scope, VectorTable, open_table
 from services.models import Finding, Hit, SearchResult, Source
 from services.ranking import Ranked, exact_terms, fuse, holds
@@ -39,7 +39,8 @@ def search(
     Raises EmptyQuestionError, StorageError. A dead embedder is no error: the full text answers
     and ``notices`` says so.
     """
-    words = " ".join(query.encode("utf-8", "ignore").decode().split())[:LONGEST_QUERY]
+    whole = " ".join(query.encode("utf-8", "ignore").decode().split())
+    words = whole[:LONGEST_QUERY]
     if not words:
         raise EmptyQuestionError("The question is empty.", step="Type what to look for.")
     for attempt in (1, 2):
@@ -49,6 +50,14 @@ def search(
         if attempt == 2 or all(item.row.revision in now_committed for item in found):
             break
     by_id = {source.id: source for source in included}
+    if len(whole) > LONGEST_QUERY:
+        result.notices.append(
+            Finding(
+                code="question_cut",
+                message=f"Only the first {LONGEST_QUERY:,} characters of the question were used.",
+                params={"n": LONGEST_QUERY},
+            )
+        )
     live = [item for item in found if item.row.revision in now_committed][:k]
     result.hits = [_hit(item, by_id[item.row.source_id]) for item in live]
     return result
@@ -75,16 +84,23 @@ def _search_once(
 ) -> tuple[SearchResult, list[Ranked]]:
     result = SearchResult(query=words, mode=mode)
     found: list[Ranked] = []
-    for name in sorted({source.table or "" for source in included}):
-        table = open_table(workspace.vector_uri, name)
-        if table is None:
-            result.notices.append(
-                Finding(
-                    code="index_missing",
-                    message="The index of some sources is missing. Run “halo reindex”.",
-                )
+    names = sorted({source.table or "" for source in included})
+    tables = {name: open_table(workspace.vector_uri, name) for name in names}
+    there = {name: table for name, table in tables.items() if table and table.count()}
+    if names and not there:
+        raise StorageError(
+            "The index of these sources is missing, so nothing could be looked at.",
+            code="index_missing",
+            step="Run “halo doctor --repair”; it builds the index again from the stored sources.",
+        )
+    if len(there) < len(names):
+        result.notices.append(
+            Finding(
+                code="index_missing",
+                message="The index of some sources is missing. Run “halo doctor --repair”.",
             )
-            continue
+        )
+    for name, table in there.items():
         inside = [source for source in included if source.table == name]
         outside = [source for source in excluded if source.table == name]
         found += _search_table(table, words, k, inside, outside, result)

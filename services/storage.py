@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from services.errors import NotFoundError
+from pydantic import ValidationError
+
+from services.errors import DamagedFileError, NotFoundError
 from services.jsonfile import JsonFile, made_before
 from services.models import Message, Note, Source, Stored
 from services.workspace import Workspace, open_workspace
@@ -37,6 +39,8 @@ def as_row(item: Stored | Mapping[str, Any]) -> Row:
 def _load(file: JsonFile, model: type[S]) -> list[S]:
     """The rows as models; unchanged rows answer with the models made before."""
     rows = file.read()
+    if not all(isinstance(row, dict) for row in rows):
+        rows = [row if isinstance(row, dict) else {} for row in rows]
     known = _models.get(file.path)
     if known is None or known[0] is not rows:
         kept = made_before(known, rows)
@@ -44,7 +48,17 @@ def _load(file: JsonFile, model: type[S]) -> list[S]:
             before = {row.get("id"): (row, made) for row, made in zip(*known, strict=True)}
             pairs = [(row, before.get(row.get("id"), (None, None))) for row in rows]
             kept = [made if same == row else None for row, (same, made) in pairs]
-        models = [made or model.model_validate(row) for row, made in zip(rows, kept, strict=True)]
+        try:
+            models = [
+                made or model.model_validate(row) for row, made in zip(rows, kept, strict=True)
+            ]
+        except ValidationError as error:
+            raise DamagedFileError(
+                f"The file {file.path.name} holds an entry that HALO cannot read.",
+                code="damaged_entry",
+                step="Run “halo doctor --repair”; it keeps all that can be read.",
+                file=file.path.name,
+            ) from error
         known = _models[file.path] = (rows, models)
     return list(known[1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -94,6 +95,22 @@ def ask(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ask:
         return extractive_answer(question, result, embedder, **options)
 
     return run
+
+
+@pytest.mark.parametrize("question", ["???!!...", "😀🎉", "*** ---"])
+def test_a_question_without_words_is_not_answered(ask: Ask, question: str) -> None:
+    answer = ask(question, WELLS)
+    assert not answer.grounded
+    assert "no_words" in [notice.code for notice in answer.notices]
+
+
+def test_references_of_a_source_are_not_taken_for_citations(ask: Ask) -> None:
+    text = "Earlier work by Smith [2] put the heron count at 40 birds in 2020 [1]."
+    document = Document(title="Herons", blocks=[Block(text=text, page=1)]).settle()
+    answer = ask("What was the heron count in 2020?", document)
+    assert answer.claims[0].text == text
+    assert re.findall(r"\[(\d)\]", answer.text) == ["1"]
+    assert answer.text.replace("\u2060", "") == f"{text} [1]"
 
 
 def check(answer: Answer, *documents: Document) -> None:

@@ -106,6 +106,7 @@ def test_a_replacement_that_cannot_be_read_leaves_the_old_source_answering(
         ("con.txt", "con.txt"),
         ("/", "unnamed"),
         ("", "unnamed"),
+        ("\u202egpj.txt", "gpj.txt"),
     ],
 )
 def test_a_name_is_shown_and_never_a_path(name: str, shown: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from services import lance
 from services.embeddings import get_embedder
-from services.errors import EmptyQuestionError
+from services.errors import EmptyQuestionError, StorageError
 from services.ingestion import delete_sources, reindex_sources
 from services.lance import open_table
 from services.ranking import exact_terms, fuse
@@ -113,11 +113,18 @@ def test_a_passage_is_found_once(library: Library) -> None:
     assert len(found) == len(set(found))
 
 
+def test_of_a_very_long_question_it_is_said_that_it_was_cut(library: Library) -> None:
+    library.add(wells=WELLS)
+    result = search(library.workspace, "nitrate " * 500)
+    assert [notice.code for notice in result.notices] == ["question_cut"]
+
+
 def test_a_missing_index_is_said_and_rebuilt(library: Library) -> None:
     (wells,) = library.add(wells=WELLS)
     lance.drop_table(library.workspace.vector_uri, "sources")
-    result = search(library.workspace, "nitrate")
-    assert [notice.code for notice in result.notices] == ["index_missing"]
+    with pytest.raises(StorageError) as caught:  # nothing was looked at: that is no empty result
+        search(library.workspace, "nitrate")
+    assert caught.value.code == "index_missing"
     reindex_sources(library.workspace, [wells.id])
     library.wait([wells.id])
     assert names(library.workspace, "nitrate") == ["wells.md"]

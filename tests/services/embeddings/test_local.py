@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import unicodedata
 
@@ -127,3 +128,9 @@ def test_batches_hold_every_text_once_within_the_budget() -> None:
     for batch in made:
         assert len(batch) == 1 or len(batch) * max(lengths[number] for number in batch) <= 100
     assert list(batches([], 100)) == []
+
+
+def test_the_runtime_reports_to_nobody() -> None:
+    """onnxruntime looks its maker's server up and keeps a database in the home folder."""
+    LocalEmbedder().embed_query("warm")
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"

@@ -105,6 +105,18 @@ def test_user_password(tmp_path: Path, plain: Path, caplog: pytest.LogCaptureFix
     assert "s3cret" not in caplog.text + document.model_dump_json()
 
 
+def test_a_file_without_pages_is_damaged_also_after_a_locked_one(
+    tmp_path: Path, plain: Path
+) -> None:
+    locked = encrypted(tmp_path / "user.pdf", plain, "s3cret", "own3r")
+    with pytest.raises(PasswordNeededError):
+        parse(locked, "user.pdf")
+    empty = tmp_path / "empty.pdf"
+    pypdf.PdfWriter().write(empty)
+    with pytest.raises(UnreadableSourceError):
+        parse(empty, "empty.pdf")
+
+
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.7 nothing follows", b"\x00" * 500])
 def test_empty_and_damaged_files_are_refused_with_a_next_step(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "bad.pdf"
