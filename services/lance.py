@@ -40,6 +40,8 @@ REFRESH_ROWS = 500
 """So many rows outside the text index are tolerated before it is extended."""
 COMPACT_FRAGMENTS = 64
 """So many small fragments are tolerated before they are rewritten into few."""
+KEPT_VERSIONS = 16
+"""So many old versions are tolerated before those that no reader can be at are removed."""
 _KEEP_VERSIONS = dt.timedelta(minutes=10)
 _IDENTITY = b"halo.embedder"
 
@@ -345,6 +347,15 @@ class VectorTable:
             fragments = int(stats["fragment_stats"]["num_small_fragments"])
             unindexed = self._unindexed()
             if fragments >= COMPACT_FRAGMENTS or unindexed >= REFRESH_ROWS:
+                self._attempt(
+                    lambda: self._table.optimize(cleanup_older_than=_KEEP_VERSIONS),
+                    "tidying the index",
+                )
+
+    def tidy(self) -> None:
+        """Give back the space of old versions: each write leaves one, with what it replaced."""
+        with self._write, _told("tidying the index"):
+            if len(self._table.list_versions()) > KEPT_VERSIONS:
                 self._attempt(
                     lambda: self._table.optimize(cleanup_older_than=_KEEP_VERSIONS),
                     "tidying the index",

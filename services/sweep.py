@@ -100,6 +100,8 @@ def _sweep_rows(workspace: Workspace) -> int:
     in_use = {source.table for source in load_sources(workspace) if source.table}
     at_work = bool(jobs.all_jobs(workspace))
     for name, table in list(_tables(workspace)):
+        if not at_work:
+            table.tidy()
         kept, _ = _kept(workspace)
         dead = [
             revision

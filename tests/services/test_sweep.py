@@ -1,12 +1,13 @@
 """A sweep takes leftovers of killed processes and expired deletions, and nothing else."""
 
+import datetime as dt
 import os
 import time
 from pathlib import Path
 
 import pytest
 
-from services import jobs, sweep, trash
+from services import jobs, lance, sweep, trash
 from services.ingestion import add_files, delete_sources, restore_sources
 from services.intake import Incoming
 from services.lance import VectorTable, open_table
@@ -60,6 +61,21 @@ def test_leftovers_go_to_the_trash_and_what_is_committed_stays(library: Library)
     assert len(list((w.trash / "leftovers").iterdir())) == 2
     assert [hit.source_name for hit in search(w, "nitrate").hits] == ["wells.md"]
     assert sweep.sweep(w) == 0
+
+
+def test_old_versions_of_the_index_give_their_space_back(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(10):
+        library.add(**{f"memo{n}": f"Memo {n} on seals."})
+    w = library.workspace
+    versions = w.root / "lancedb" / "sources.lance" / "_versions"
+    before = len(list(versions.iterdir()))
+    assert before > 16
+    monkeypatch.setattr(lance, "_KEEP_VERSIONS", dt.timedelta(milliseconds=1))
+    sweep.sweep(w)
+    assert len(list(versions.iterdir())) < 5
+    assert search(w, "memo 7").hits[0].source_name == "memo7.md"
 
 
 def test_work_in_progress_is_not_touched(library: Library) -> None:
