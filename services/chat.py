@@ -256,7 +256,7 @@ def ask(
         raise EmptyQuestionError("The question is empty.", step="Type a question.")
     with _guard:
         for turn in _turns_of(workspace, conversation_id):
-            if turn.question == text and _unanswered(turn):
+            if turn.question == text:
                 return turn.message_id
         asked = Message(role="user", content=text)
         scope = None if source_ids is None else list(source_ids)
@@ -310,13 +310,14 @@ def _view(found: _Turn) -> TurnView:
 
 def _turns_of(workspace: Workspace, conversation_id: str) -> list[_Turn]:
     with _guard:
-        return [
+        running = [
             item
             for item in _turns.values()
             if item.workspace == workspace
             and item.conversation_id == conversation_id
             and item.state == "running"
         ]
+    return [item for item in running if _unanswered(item)]
 
 
 def _unanswered(found: _Turn) -> bool:
