@@ -94,9 +94,14 @@ def notices(workspace: Workspace) -> None:
                 t("notice.seen"),
                 type="tertiary",
                 key="notice_seen",
-                on_click=workspace.dismiss_notice,
-                args=(notice.id,),
+                on_click=dismiss,
+                args=(workspace, notice.id),
             )
+
+
+@action
+def dismiss(workspace: Workspace, notice_id: str) -> None:
+    workspace.dismiss_notice(notice_id)
 
 
 def blocked(error: HaloError) -> None:

@@ -21,7 +21,13 @@ from filelock import FileLock
 from services import trash
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
-from services.errors import EmbedderError, EmptyQuestionError, HaloError, NotFoundError
+from services.errors import (
+    EmbedderError,
+    EmptyQuestionError,
+    HaloError,
+    NotFoundError,
+    from_os_error,
+)
 from services.jsonfile import JsonFile
 from services.models import Answer, Message, MessageState, SearchResult, new_id, now
 from services.search import search
@@ -153,8 +159,11 @@ def delete_conversation(workspace: Workspace, conversation_id: str) -> str:
     )
     _index(workspace).update(lambda all_: [r for r in all_ if r["id"] != conversation_id])
     with file.locked():
-        for path in workspace.chats.glob(f"{conversation_id}.json*"):
-            path.unlink(missing_ok=True)
+        try:
+            for path in workspace.chats.glob(f"{conversation_id}.json*"):
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise from_os_error(error, "deleting the conversation") from error
     return entry
 
 
@@ -334,8 +343,8 @@ def _start(
     messages: list[Message],
     answer: Message,
 ) -> str:
-    lock = workspace.lock_handle(f"turn-{answer.id}")
-    lock.acquire()
+    lock = workspace.take_lock(f"turn-{answer.id}")
+    assert lock, "a new turn's lock is free"
     rows = [message.model_dump(mode="json", exclude_none=True) for message in messages]
     try:
         history_file(conversation_id, workspace).update(lambda stored: [*stored, *rows])

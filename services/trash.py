@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from services import jsonfile
-from services.errors import NotFoundError
+from services.errors import NotFoundError, from_os_error
 from services.models import new_id
 from services.workspace import Workspace
 
@@ -23,8 +23,12 @@ KEEP = dt.timedelta(days=7)
 
 
 def put(workspace: Workspace, kind: str, content: Any) -> str:
-    """Keep ``content`` (JSON) of a deletion; returns the id to bring it back with."""
-    workspace.trash.mkdir(exist_ok=True)
+    """Keep ``content`` (JSON) of a deletion; returns the id to bring it back with. Raises
+    StorageError."""
+    try:
+        workspace.trash.mkdir(exist_ok=True)
+    except OSError as error:
+        raise from_os_error(error, "deleting") from error
     entry_id = new_id()
     entry = {"id": entry_id, "kind": kind, "at": time.time(), "content": content}
     jsonfile.write_bytes(workspace.trash / f"{entry_id}.json", jsonfile.dump(entry))
@@ -44,8 +48,11 @@ def get(workspace: Workspace, entry_id: str, kind: str) -> Any:
 
 
 def remove(workspace: Workspace, entry_id: str) -> None:
-    """Forget an entry, because its content is back in place."""
-    (workspace.trash / f"{entry_id}.json").unlink(missing_ok=True)
+    """Forget an entry, because its content is back in place. Raises StorageError."""
+    try:
+        (workspace.trash / f"{entry_id}.json").unlink(missing_ok=True)
+    except OSError as error:
+        raise from_os_error(error, "emptying the trash") from error
 
 
 def entries(workspace: Workspace) -> list[dict[str, Any]]:

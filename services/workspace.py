@@ -102,23 +102,27 @@ class Workspace:
     def lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
         """Hold the OS lock ``name`` (it dies with the process). Yields False when it is taken
         and ``wait`` is False."""
-        handle = self.lock_handle(name)
-        try:
-            self.locks.mkdir(parents=True, exist_ok=True)
-            handle.acquire(timeout=-1 if wait else 0)
-        except Timeout:
+        handle = self.take_lock(name, wait=wait)
+        if handle is None:
             yield False
             return
-        except OSError as error:
-            raise from_os_error(error, "locking the data folder") from error
         try:
             yield True
         finally:
             handle.release()
 
-    def lock_handle(self, name: str) -> FileLock:
-        """A lock that may be taken in one thread and released in another."""
-        return FileLock(self.locks / f"{name}.lock", thread_local=False)
+    def take_lock(self, name: str, *, wait: bool = True) -> FileLock | None:
+        """Take the OS lock ``name``; it may be released in another thread. None when it is taken
+        and ``wait`` is False. Raises StorageError."""
+        handle = FileLock(self.locks / f"{name}.lock", thread_local=False)
+        try:
+            self.locks.mkdir(parents=True, exist_ok=True)
+            handle.acquire(timeout=-1 if wait else 0)
+        except Timeout:
+            return None
+        except OSError as error:
+            raise from_os_error(error, "locking the data folder") from error
+        return handle
 
     def notices(self) -> list[Notice]:
         """What happened to this folder and was not dismissed yet, oldest first."""
@@ -127,10 +131,15 @@ class Workspace:
         return [_notice(path) for path in sorted(self.quarantine.glob("[0-9]*.json*"))]
 
     def dismiss_notice(self, notice_id: str) -> None:
-        """Stop showing a notice; the file set aside stays where it is."""
+        """Stop showing a notice; the file set aside stays where it is. Raises StorageError."""
         for path in self.quarantine.glob("[0-9]*.json*"):
             if path.name == notice_id:
-                path.rename(path.with_name(f"seen-{path.name}.kept"))
+                try:
+                    path.rename(path.with_name(f"seen-{path.name}.kept"))
+                except FileNotFoundError:
+                    return  # another tab was quicker
+                except OSError as error:
+                    raise from_os_error(error, "putting a notice away") from error
 
     def stamp(self) -> str:
         """A cheap fingerprint of the notebook's files; it differs after any process's commit."""
