@@ -20,7 +20,7 @@ from panels.dialogs import show_dialog
 from panels.header import header
 from panels.text import t
 from services import chat, ingestion, notebooks, notes, storage
-from services.errors import HaloError, NotFoundError
+from services.errors import HaloError, NotFoundError, from_os_error
 from services.pipeline import pipeline
 from services.workspace import Workspace, open_workspace
 
@@ -112,6 +112,27 @@ def blocked(error: HaloError) -> None:
             f"<p>{html.escape(text.error(error))}</p>"
         )
         st.button(t("retry"), icon=":material/refresh:", key="blocked_retry")
+
+
+def failed(error: HaloError) -> None:
+    """A part of the page that cannot be shown, the rest of which can: what happened."""
+    st.html(f'<p class="failed" role="alert">{html.escape(text.error(error))}</p>')
+
+
+@contextmanager
+def guarded(name: str) -> Iterator[None]:
+    """Around a panel: an error in it is a sentence in its place, and the others are drawn."""
+    try:
+        yield
+    except (HaloError, OSError) as error:
+        if isinstance(error, OSError):
+            error = from_os_error(error, "showing this panel")
+        with panel(f"{name}_failed"):
+            with head(f"{name}_failed"):
+                title(t(f"{name}.title"))
+            with body(f"{name}_failed"):
+                failed(error)
+                st.button(t("retry"), icon=":material/refresh:", key=f"retry_{name}")
 
 
 # -- panels -----------------------------------------------------------------------------------

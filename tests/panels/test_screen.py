@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from services import ingestion, storage
+from services import chat, ingestion, storage
 from services.workspace import open_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -43,3 +43,14 @@ def test_a_foreign_folder_is_a_sentence() -> None:
     folder.mkdir(parents=True)
     (folder / "sources.json").write_text("[]", encoding="utf-8")
     assert [button.key for button in run().button] == ["blocked_retry"]
+
+
+def test_a_damaged_file_takes_one_panel_only() -> None:
+    workspace = open_workspace()
+    bad = chat.new_conversation(workspace, "Broken")
+    (workspace.chats / f"{bad.id}.json").write_bytes(b"broken")
+    (workspace.root / "studio_notes.json").write_bytes(b"broken")
+    keys = [button.key for button in run().button]
+    assert "retry_studio" in keys
+    assert "add" in keys  # the Sources panel
+    assert "chat_new" in keys
