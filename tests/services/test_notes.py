@@ -54,3 +54,12 @@ def test_notes_of_the_reference_system_get_an_id_for_good(workspace: Workspace) 
     (first,) = load_notes(workspace)
     assert load_notes(workspace) == [first]
     assert first.heading == "Old"
+
+
+def test_what_was_written_into_a_deleted_note_is_a_new_note(workspace: Workspace) -> None:
+    old = notes.new_note(workspace, "Draft", "One.", ["Report.pdf"])
+    notes.delete_note(workspace, old.id)
+    kept = notes.keep_deleted(workspace, old.id, "Draft", "One. Two.")
+    assert kept.id != old.id
+    assert notes.list_notes(workspace) == [kept]
+    assert (kept.content, kept.sources) == ("One. Two.", ["Report.pdf"])
