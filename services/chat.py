@@ -121,7 +121,7 @@ def list_conversations(workspace: Workspace) -> list[Conversation]:
         found.append(
             Conversation(
                 path.stem,
-                str(row.get("title") or _title_of(rows)),
+                title_in(row, rows),
                 str(last or row.get("created_at") or ""),
                 len(rows),
             )
@@ -165,6 +165,11 @@ def _rows(file: JsonFile) -> list[Any]:
         _damaged[file.path] = (stamp, error)
         raise
     return rows
+
+
+def title_in(row: dict[str, Any] | None, rows: Sequence[dict[str, Any]]) -> str:
+    """What a conversation is called: its title, or else its first question."""
+    return str((row or {}).get("title") or _title_of(rows))
 
 
 def _title_of(rows: Sequence[dict[str, Any]]) -> str:

@@ -20,6 +20,8 @@ from services.workspace import Workspace
 
 KEEP = dt.timedelta(days=7)
 """How long a deletion can be undone."""
+OFFERED = dt.timedelta(minutes=10)
+"""How long a screen that is opened anew offers to undo the last deletion."""
 
 
 def put(workspace: Workspace, kind: str, content: Any) -> str:
@@ -66,6 +68,36 @@ def entries(workspace: Workspace) -> list[dict[str, Any]]:
         except (FileNotFoundError, ValueError):
             continue
     return found
+
+
+def newest(workspace: Workspace) -> dict[str, Any] | None:
+    """The newest deletion, while it is ``OFFERED`` young and nobody waved it away."""
+    if not workspace.trash.is_dir():
+        return None
+    since = time.time() - OFFERED.total_seconds()
+    young = []
+    for path in workspace.trash.glob("*.json"):
+        try:
+            if path.stat().st_mtime >= since:
+                young.append(json.loads(path.read_bytes()))
+        except (OSError, ValueError):
+            continue
+    kinds = ("sources", "note", "conversation")
+    found = [e for e in young if e.get("kind") in kinds and float(e.get("at", 0)) >= since]
+    last = max(found, key=lambda entry: float(entry["at"]), default=None)
+    return None if last is None or last.get("dismissed") else last
+
+
+def dismiss(workspace: Workspace, entry_id: str) -> None:
+    """Never offer an entry by itself again; it can still be brought back. Raises StorageError."""
+    path = workspace.trash / f"{entry_id}.json"
+    try:
+        entry = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return  # back in place, or gone for good
+    except OSError as error:
+        raise from_os_error(error, "reading the trash") from error
+    jsonfile.write_bytes(path, jsonfile.dump(entry | {"dismissed": True}))
 
 
 def expired(entry: dict[str, Any]) -> bool:
