@@ -55,7 +55,7 @@ with frame.page() as workspace:
     with st.container(key="panels"):
         columns = st.columns([width + gaps for width in widths.values()])
         for name, column in zip(widths, columns, strict=True):
-            with column:
+            with column, frame.guarded(name):
                 match name:
                     case "sources":
                         sources.panel(workspace, shown.views)

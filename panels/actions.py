@@ -9,7 +9,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from panels.text import error, label, t
-from services.errors import HaloError, NotFoundError
+from services.errors import HaloError, NotFoundError, from_os_error
 
 P = ParamSpec("P")
 
@@ -26,5 +26,8 @@ def action(callback: Callable[P, None]) -> Callable[P, None]:
             st.toast(t("gone") if gone else label(error(problem)), icon=":material/info:")
         except HaloError as problem:
             st.toast(label(error(problem)), icon=":material/error:", duration="long")
+        except OSError as problem:  # what a service did not foresee is a sentence too
+            sentence = error(from_os_error(problem, "what you asked for"))
+            st.toast(label(sentence), icon=":material/error:", duration="long")
 
     return careful

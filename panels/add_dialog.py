@@ -20,14 +20,22 @@ from panels.actions import action
 from panels.places import icon_of
 from panels.text import t
 from services import ingestion
-from services.errors import HaloError
+from services.errors import HaloError, TooLargeError
 from services.ingestion import SourceView
-from services.intake import Added, Incoming, folder_files
+from services.intake import Added, Incoming, folder_files, shown_name
 from services.settings import upload_limit
 from services.workspace import Workspace
 
 WAYS = {"files": "upload_file", "text": "subject", "folder": "folder"}
+SOME_MORE = 64
+"""Megabytes over the limit that the uploader lets through, for HALO to refuse them in words."""
+SAID_WHOLE = ("too_large", "upload_failed")
 GROUPS = ("ready", "in_progress", "need_you", "already_here", "failed")
+
+_refused = st.components.v2.component(
+    "halo_refused",
+    js=(Path(__file__).parent / "assets" / "refused.js").read_text(encoding="utf-8"),
+)
 
 
 def show(workspace: Workspace) -> None:
@@ -73,12 +81,13 @@ def files(workspace: Workspace) -> None:
         st.file_uploader(
             t("add.choose"),
             accept_multiple_files=True,
-            max_upload_size=limit,
+            max_upload_size=limit + SOME_MORE,
             label_visibility="collapsed",
             key=key,
             on_change=take_in,
             args=(workspace, key),
         )
+    _refused(key="refused", on_files_change=not_taken)
 
 
 @action
@@ -92,7 +101,39 @@ def take_in(workspace: Workspace, key: str) -> None:
     if uploads:
         taken.update(file.file_id for file in uploads)
         st.session_state["upload_round"] = st.session_state.get("upload_round", 0) + 1
-        remember(workspace, [Incoming(file.name, file.getvalue()) for file in uploads])
+        remember(workspace, [Incoming(decoded(file.name), file.getvalue()) for file in uploads])
+
+
+def decoded(name: str) -> str:
+    """A file's name as it was before the browser put it into a form: HTML encodes these three."""
+    return name.replace("%22", '"').replace("%0A", "\n").replace("%0D", "\r")
+
+
+@action
+def not_taken() -> None:
+    """Rows for the files that the uploader refused in the browser."""
+    said = st.session_state["refused"].files
+    if not said:
+        return
+    for row in said["rows"]:
+        error = (
+            too_large()
+            if row["large"]
+            else HaloError("The file did not arrive.", code="upload_failed", step="Add it again.")
+        )
+        added = Added(shown_name(row["name"]), int(row["size"]), "refused", error=error.as_dict())
+        state.added().append(added)
+    if said["all"]:  # nothing is on its way any more: begin afresh
+        st.session_state["upload_round"] = st.session_state.get("upload_round", 0) + 1
+
+
+def too_large() -> TooLargeError:
+    limit = upload_limit() // 1_000_000
+    return TooLargeError(
+        f"The file is larger than {limit} MB.",
+        step="Split it, or raise HALO_UPLOAD_LIMIT_MB.",
+        limit=limit,
+    )
 
 
 def remember(workspace: Workspace, incoming: Sequence[Incoming]) -> None:
@@ -235,8 +276,9 @@ def outcome(item: Added, view: SourceView | None) -> str:
     if item.outcome == "duplicate":
         return f'<span class="st">{html.escape(t("add.duplicate"))}</span>'
     if item.outcome == "refused" and item.error:
-        words = html.escape(text.short(item.error))
-        return f'<span class="st fail" title="{words}">{words}</span>'
+        whole = html.escape(text.error(item.error))
+        words = whole if item.error["code"] in SAID_WHOLE else html.escape(text.short(item.error))
+        return f'<span class="st fail" title="{whole}">{words}</span>'
     if view is None:
         return f'<span class="st">{html.escape(t("add.removed"))}</span>'
     tick = '<i class="ic ok">check_circle</i>' if view.status == "ready" else ""

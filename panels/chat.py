@@ -21,6 +21,7 @@ from panels.text import label, t, when
 from panels.turns import Drawn, turns_of
 from services import chat, notebooks, storage
 from services.chat import Conversation, TurnView
+from services.errors import HaloError
 from services.models import Message
 from services.sample import SAMPLE_QUESTIONS
 from services.workspace import Workspace
@@ -40,21 +41,28 @@ _announce = st.components.v2.component(
 def panel(workspace: Workspace, shown: Shown) -> None:
     known = chat.list_conversations(workspace)
     current = _current(known)
-    messages = chat.load_messages(workspace, current.id) if current else []
+    refusal: HaloError | None = None
+    messages: list[Message] = []
+    try:
+        messages = chat.load_messages(workspace, current.id) if current else []
+    except HaloError as error:  # this conversation cannot be shown; the others can
+        refusal = error
     running = next((m for m in messages if m.state == "running"), None)
     with frame.panel("chat"):
-        head(workspace, known, current, empty=not messages)
+        head(workspace, known, current, empty=not messages and not refusal)
         with st.container(
             key="pb_chat", height=600, autoscroll=bool(messages), border=False, gap=None
         ):
-            if messages and current:
+            if refusal:
+                frame.failed(refusal)
+            elif messages and current:
                 log(workspace, current, messages, shown)
             elif shown.views:
                 start(workspace, shown)
             else:
                 welcome()
         with frame.foot("chat"):
-            composer(workspace, current, running, shown)
+            composer(workspace, None if refusal else current, running, shown)
 
 
 def _current(known: list[Conversation]) -> Conversation | None:
@@ -77,7 +85,7 @@ def head(
         if not known:
             return
         st.menu_button(
-            label(current.title if current else "") or t("chat.untitled"),
+            label(title_of(current)) if current else t("chat.untitled"),
             [c.id for c in known[:LISTED]],
             type="tertiary",
             key="conversations",
@@ -102,8 +110,14 @@ def head(
 def _listed(known: list[Conversation], current: Conversation | None, key: str) -> str:
     found = next(c for c in known if c.id == key)
     icon = "check" if current and current.id == key else "chat_bubble"
-    title = label(found.title) or t("chat.untitled")
-    return f":material/{icon}: {title} · {label(when(found.updated_at))}"
+    parts = [label(title_of(found)), label(when(found.updated_at)) if found.updated_at else ""]
+    return f":material/{icon}: {' · '.join(filter(None, parts))}"
+
+
+def title_of(conversation: Conversation) -> str:
+    """A conversation's name on the screen; a damaged one's says so."""
+    title = conversation.title or t("chat.untitled")
+    return t("chat.damaged", title=title) if conversation.damaged else title
 
 
 def conversation_menu(workspace: Workspace, current: Conversation) -> None:
@@ -302,7 +316,6 @@ def composer(
             t("chat.ask" if shown.views else "chat.ask_own"),
             key="ask",
             disabled=not scope,
-            max_chars=chat.LONGEST_QUESTION,
             on_submit=submit,
             args=(workspace, conversation_id, scope),
         )
@@ -333,6 +346,7 @@ def ask(workspace: Workspace, conversation_id: str | None, scope: list[str], que
     """Ask in the open conversation, or begin one. The draft comes back when that fails."""
     typed = st.session_state.get("ask") == question
     try:
+        chat.checked_question(question)
         conversation_id = conversation_id or chat.new_conversation(workspace).id
         chat.ask(workspace, conversation_id, question, scope)
         state.choose_conversation(conversation_id)

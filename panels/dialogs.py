@@ -59,7 +59,10 @@ def ask(
         if left:
             state.close_dialog()
             st.rerun()
-        if not pressed or not given or not given.strip():
+        if not pressed:
+            return
+        if not given or not given.strip():
+            st.error(t(f"{words}.empty"))
             return
         try:
             submit(given if secret else given.strip())

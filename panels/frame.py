@@ -19,8 +19,9 @@ from panels.actions import action as action
 from panels.dialogs import show_dialog
 from panels.header import header
 from panels.text import t
-from services import chat, ingestion, notebooks, notes, storage
-from services.errors import HaloError, NotFoundError
+from services import chat, ingestion, notebooks, notes, storage, trash
+from services.errors import HaloError, NotFoundError, from_os_error
+from services.models import Note
 from services.pipeline import pipeline
 from services.workspace import Workspace, open_workspace
 
@@ -94,9 +95,14 @@ def notices(workspace: Workspace) -> None:
                 t("notice.seen"),
                 type="tertiary",
                 key="notice_seen",
-                on_click=workspace.dismiss_notice,
-                args=(notice.id,),
+                on_click=dismiss,
+                args=(workspace, notice.id),
             )
+
+
+@action
+def dismiss(workspace: Workspace, notice_id: str) -> None:
+    workspace.dismiss_notice(notice_id)
 
 
 def blocked(error: HaloError) -> None:
@@ -107,6 +113,27 @@ def blocked(error: HaloError) -> None:
             f"<p>{html.escape(text.error(error))}</p>"
         )
         st.button(t("retry"), icon=":material/refresh:", key="blocked_retry")
+
+
+def failed(error: HaloError) -> None:
+    """A part of the page that cannot be shown, the rest of which can: what happened."""
+    st.html(f'<p class="failed" role="alert">{html.escape(text.error(error))}</p>')
+
+
+@contextmanager
+def guarded(name: str) -> Iterator[None]:
+    """Around a panel: an error in it is a sentence in its place, and the others are drawn."""
+    try:
+        yield
+    except (HaloError, OSError) as error:
+        if isinstance(error, OSError):
+            error = from_os_error(error, "showing this panel")
+        with panel(f"{name}_failed"):
+            with head(f"{name}_failed"):
+                title(t(f"{name}.title"))
+            with body(f"{name}_failed"):
+                failed(error)
+                st.button(t("retry"), icon=":material/refresh:", key=f"retry_{name}")
 
 
 # -- panels -----------------------------------------------------------------------------------
@@ -152,6 +179,8 @@ def gap() -> None:
 
 def undo_strip(workspace: Workspace) -> None:
     """The last deletion with its way back; the style sheet fades it out after a while."""
+    if state.first_look() and not state.undo():
+        offer_again(workspace)
     offer = state.undo()
     if not offer:
         return
@@ -164,8 +193,35 @@ def undo_strip(workspace: Workspace) -> None:
             icon=":material/close:",
             type="tertiary",
             key="icon_undo_close",
-            on_click=state.drop_undo,
+            on_click=dismiss_undo,
+            args=(workspace,),
         )
+
+
+def offer_again(workspace: Workspace) -> None:
+    """After a reload: the notebook's last deletion, while it is recent and was not waved away."""
+    entry = trash.newest(workspace)
+    if entry is None:
+        return
+    content = entry["content"]
+    match entry["kind"]:
+        case "sources":
+            one = str(content[0].get("name", "")) if len(content) == 1 else ""
+            state.offer_undo("source", entry["id"], one or t("sources.count", n=len(content)))
+        case "note":
+            name = Note.model_validate(content).heading
+            state.offer_undo("note", entry["id"], name or t("notes.untitled"))
+        case "conversation":
+            name = chat.title_in(content["row"], content["messages"])
+            state.offer_undo("conversation", entry["id"], name or t("chat.untitled"))
+
+
+@action
+def dismiss_undo(workspace: Workspace) -> None:
+    offer = state.undo()
+    state.drop_undo()
+    if offer and offer.kind != "notebook":
+        trash.dismiss(workspace, offer.trash_id)
 
 
 @action

@@ -120,13 +120,18 @@ def show_more() -> None:
 
 
 def opened(workspace: Workspace) -> Note | None:
-    """The note that is open; a note that was deleted elsewhere closes."""
+    """The note that is open. A note that was deleted elsewhere closes, unless it is being written:
+    then its fields stay as they are, and what is written is kept as a new note."""
     note_id = state.opened_note()
     if not note_id:
         return None
     try:
         return notes.get_note(workspace, note_id)
     except NotFoundError:
+        written = [st.session_state.get(f"note_{field}_{note_id}") for field in ("title", "text")]
+        if st.session_state.get("note_editing") == note_id:
+            title, content = (value or "" for value in written)
+            return Note(id=note_id, title=title, content=content, updated_at="")
         state.open_note(None)
         st.toast(t("notes.gone"), icon=":material/info:")
         return None
@@ -211,7 +216,9 @@ def editor(workspace: Workspace, note: Note) -> None:
             args=(workspace, note.id),
         )
         about = f"{t('notes.words', n=len(note.content.split()))} · "
-        about += t("notes.saved", when=when(note.updated_at))
+        about += (
+            t("notes.saved", when=when(note.updated_at)) if note.updated_at else t("notes.deleted")
+        )
         st.html(f'<span class="meta num">{html.escape(about)}</span>')
         _autosave(key="autosave", data=[".st-key-note_editor"])
 
@@ -250,14 +257,25 @@ def create(workspace: Workspace) -> None:
 def store(workspace: Workspace, note_id: str) -> None:
     title = st.session_state.get(f"note_title_{note_id}")
     content = st.session_state.get(f"note_text_{note_id}")
-    notes.update_note(workspace, note_id, title=title, content=content)
+    try:
+        notes.update_note(workspace, note_id, title=title, content=content)
+    except NotFoundError:
+        if state.opened_note() != note_id or not (title or content):
+            raise  # deleted in this tab
+        kept = notes.keep_deleted(workspace, note_id, title or "", content or "")
+        state.open_note(kept.id)
+        edit(kept)
+        st.toast(t("notes.kept"), icon=":material/info:", duration="long")
 
 
 @action
 def close(workspace: Workspace, note_id: str) -> None:
     """Back to the list; a note in which nothing was written is not kept."""
     state.open_note(None)
-    note = notes.get_note(workspace, note_id)
+    try:
+        note = notes.get_note(workspace, note_id)
+    except NotFoundError:
+        return
     if not note.title.strip() and not note.content.strip():
         notes.delete_note(workspace, note_id)
 

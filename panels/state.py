@@ -183,6 +183,13 @@ def undo() -> Undo | None:
     return offer
 
 
+def first_look() -> bool:
+    """True once in each tab and after each reload, for what is offered only then."""
+    first = not _get("looked", False)
+    st.session_state["looked"] = True
+    return first
+
+
 def drop_undo() -> None:
     st.session_state["undo"] = None
 

@@ -8,33 +8,44 @@ shown as interrupted with the text it had.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from filelock import FileLock
 
-from services import trash
+from services import jsonfile, trash
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
-from services.errors import EmbedderError, EmptyQuestionError, HaloError, NotFoundError
+from services.errors import (
+    DamagedFileError,
+    EmbedderError,
+    EmptyQuestionError,
+    HaloError,
+    NotFoundError,
+    StorageError,
+    UserInputError,
+    from_os_error,
+)
 from services.jsonfile import JsonFile
 from services.models import Answer, Message, MessageState, SearchResult, new_id, now
 from services.search import search
-from services.storage import Shared, history_file, load_chat_history, load_sources
+from services.storage import Shared, history_file, load_sources
 from services.tables import current_name, named_table
-from services.workspace import Workspace
+from services.workspace import Workspace, folder_stamp
 
 log = logging.getLogger(__name__)
 
 Stage = Literal["searching", "reading", "writing", "done"]
 PASSAGES = 12
 """Passages a turn looks at."""
-LONGEST_QUESTION = 8_000
+LONGEST_QUESTION = 50_000
+"""Characters of a question; all of them are kept."""
 _FINISHED = 60.0
 """Seconds that an ended turn can still be asked for."""
 
@@ -47,6 +58,8 @@ class Conversation:
     title: str
     updated_at: str
     messages: int
+    damaged: bool = False
+    """Its history cannot be read; opening it says why."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,7 @@ class _Turn:
 
 _turns: dict[str, _Turn] = {}
 _read: dict[Path, tuple[Any, list[Message]]] = {}
+_damaged: dict[Path, tuple[int, DamagedFileError]] = {}
 _guard = threading.RLock()
 
 
@@ -90,16 +104,24 @@ def _index(workspace: Workspace) -> JsonFile:
 
 def list_conversations(workspace: Workspace) -> list[Conversation]:
     """All conversations, the last used first. Histories without a listed title are found too."""
-    listed = {row["id"]: row for row in _index(workspace).read()}
+    listed = _titles(workspace)
     found = []
     for path in workspace.chats.glob("*.json"):
-        rows = load_chat_history(path.stem, workspace)
         row = listed.get(path.stem, {})
+        try:
+            rows = _rows(history_file(path.stem, workspace))
+            rows = [item for item in rows if isinstance(item, dict)]
+        except NotFoundError:  # not one of our names
+            continue
+        except StorageError:
+            title, at = str(row.get("title") or ""), str(row.get("created_at") or "")
+            found.append(Conversation(path.stem, title, at, 0, damaged=True))
+            continue
         last = rows[-1].get("created_at") if rows else None
         found.append(
             Conversation(
                 path.stem,
-                str(row.get("title") or _title_of(rows)),
+                title_in(row, rows),
                 str(last or row.get("created_at") or ""),
                 len(rows),
             )
@@ -112,8 +134,46 @@ def list_conversations(workspace: Workspace) -> list[Conversation]:
     return sorted(found, key=lambda item: item.updated_at, reverse=True)
 
 
+def _titles(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    """The rows of conversations.json by id. A damaged one, of which the quarantine has a copy by
+    now, is begun afresh: titles are all it holds."""
+    file = _index(workspace)
+    try:
+        rows = file.read()
+    except DamagedFileError:
+        rows = []
+        jsonfile.write_bytes(file.path, jsonfile.dump(rows))
+    return {str(row["id"]): row for row in rows if isinstance(row, dict) and row.get("id")}
+
+
+def _change_titles(
+    workspace: Workspace, change: Callable[[list[Shared]], list[Shared] | None]
+) -> None:
+    _titles(workspace)
+    _index(workspace).update(change)
+
+
+def _rows(file: JsonFile) -> list[Any]:
+    """The rows of a history. A damaged one is met, and copied aside, once and not at each look."""
+    stamp = folder_stamp(file.path)
+    known = _damaged.get(file.path)
+    if known and known[0] == stamp:
+        raise DamagedFileError(known[1].message, step=known[1].step, **known[1].params)
+    try:
+        rows: list[Any] = file.read()
+    except DamagedFileError as error:
+        _damaged[file.path] = (stamp, error)
+        raise
+    return rows
+
+
+def title_in(row: dict[str, Any] | None, rows: Sequence[dict[str, Any]]) -> str:
+    """What a conversation is called: its title, or else its first question."""
+    return str((row or {}).get("title") or _title_of(rows))
+
+
 def _title_of(rows: Sequence[dict[str, Any]]) -> str:
-    first = next((row["content"] for row in rows if row.get("role") == "user"), "")
+    first = next((row.get("content") for row in rows if row.get("role") == "user"), "")
     line = " ".join(str(first).split())
     return line if len(line) <= 60 else line[:59].rsplit(" ", 1)[0] + "…"
 
@@ -121,7 +181,7 @@ def _title_of(rows: Sequence[dict[str, Any]]) -> str:
 def new_conversation(workspace: Workspace, title: str = "") -> Conversation:
     """An empty conversation; without a title it is called by its first question."""
     row = {"id": new_id(), "title": title, "created_at": now()}
-    _index(workspace).update(lambda rows: [row, *rows])
+    _change_titles(workspace, lambda rows: [row, *rows])
     return Conversation(row["id"], title, row["created_at"], 0)
 
 
@@ -132,12 +192,12 @@ def rename_conversation(workspace: Workspace, conversation_id: str, title: str) 
 
     def change(rows: list[Shared]) -> list[Shared]:
         for index, row in enumerate(rows):
-            if row["id"] == conversation_id:
+            if row.get("id") == conversation_id:
                 rows[index] = {**row, "title": clean}
                 return rows
         return [{"id": conversation_id, "title": clean, "created_at": now()}, *rows]
 
-    _index(workspace).update(change)
+    _change_titles(workspace, change)
 
 
 def delete_conversation(workspace: Workspace, conversation_id: str) -> str:
@@ -145,16 +205,20 @@ def delete_conversation(workspace: Workspace, conversation_id: str) -> str:
     file = history_file(conversation_id, workspace)
     for turn in _turns_of(workspace, conversation_id):
         stop(workspace, turn.message_id)
-    rows = [row for row in _index(workspace).read() if row["id"] == conversation_id]
-    entry = trash.put(
-        workspace,
-        "conversation",
-        {"row": rows[0] if rows else None, "id": conversation_id, "messages": file.read()},
-    )
-    _index(workspace).update(lambda all_: [r for r in all_ if r["id"] != conversation_id])
+    row = _titles(workspace).get(conversation_id)
+    try:
+        messages = _rows(file)
+    except DamagedFileError:  # the quarantine has what is left of it
+        messages = []
+    content = {"row": row, "id": conversation_id, "messages": messages}
+    entry = trash.put(workspace, "conversation", content)
+    _change_titles(workspace, lambda all_: [r for r in all_ if r.get("id") != conversation_id])
     with file.locked():
-        for path in workspace.chats.glob(f"{conversation_id}.json*"):
-            path.unlink(missing_ok=True)
+        try:
+            for path in workspace.chats.glob(f"{conversation_id}.json*"):
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise from_os_error(error, "deleting the conversation") from error
     return entry
 
 
@@ -164,7 +228,7 @@ def restore_conversation(workspace: Workspace, trash_id: str) -> str:
     if content["messages"]:
         history_file(content["id"], workspace).update(lambda _: content["messages"])
     if content["row"]:
-        _index(workspace).update(lambda rows: [content["row"], *rows])
+        _change_titles(workspace, lambda rows: [content["row"], *rows])
     trash.remove(workspace, trash_id)
     return str(content["id"])
 
@@ -182,14 +246,22 @@ def load_messages(workspace: Workspace, conversation_id: str) -> list[Message]:
 
 def _as_stored(file: JsonFile) -> list[Message]:
     """The messages of a history; an unchanged file answers with the models made before."""
-    rows = file.read()
+    rows = _rows(file)
     known = _read.get(file.path)
     if known is None or known[0] is not rows:
-        messages = [
-            Message.model_validate({"id": f"{number:032x}"} | row)
-            for number, row in enumerate(rows)
-            if isinstance(row, dict) and row.get("role") in ("user", "assistant")
-        ]
+        try:
+            messages = [
+                Message.model_validate({"id": f"{number:032x}"} | row)
+                for number, row in enumerate(rows)
+                if isinstance(row, dict) and row.get("role") in ("user", "assistant")
+            ]
+        except ValueError as error:
+            raise DamagedFileError(
+                f"The file {file.path.name} holds messages that HALO cannot read.",
+                step="Export what you need from the file itself, then delete the conversation.",
+                code="damaged_history",
+                file=file.path.name,
+            ) from error
         known = _read[file.path] = (rows, messages)
     return known[1]
 
@@ -237,6 +309,22 @@ def citation_line(citation: Any) -> str:
     return f"[{citation.number}] {', '.join(place)}: “{quote}”"
 
 
+def checked_question(question: str) -> str:
+    """A question as it is stored. Raises EmptyQuestionError, UserInputError when it is too long."""
+    text = question.strip()
+    if not text:
+        raise EmptyQuestionError("The question is empty.", step="Type a question.")
+    if len(text) > LONGEST_QUESTION:
+        raise UserInputError(
+            f"The question has {len(text):,} characters; HALO takes up to {LONGEST_QUESTION:,}.",
+            code="long_question",
+            step="Shorten it, or add the text as a source and ask about it.",
+            count=len(text),
+            limit=LONGEST_QUESTION,
+        )
+    return text
+
+
 # --- turns ----------------------------------------------------------------------------------------
 
 
@@ -249,11 +337,10 @@ def ask(
     """Store the question and start answering it; returns the id of the answer's message.
 
     The same question again while it is being answered is the same turn (a double click, a second
-    tab). Raises EmptyQuestionError, NotFoundError, StorageError.
+    tab). Raises EmptyQuestionError, UserInputError when it is too long, NotFoundError,
+    StorageError.
     """
-    text = question.strip()[:LONGEST_QUESTION]
-    if not text:
-        raise EmptyQuestionError("The question is empty.", step="Type a question.")
+    text = checked_question(question)
     with _guard:
         for turn in _turns_of(workspace, conversation_id):
             if turn.question == text:
@@ -335,8 +422,8 @@ def _start(
     messages: list[Message],
     answer: Message,
 ) -> str:
-    lock = workspace.lock_handle(f"turn-{answer.id}")
-    lock.acquire()
+    lock = workspace.take_lock(f"turn-{answer.id}")
+    assert lock, "a new turn's lock is free"
     rows = [message.model_dump(mode="json", exclude_none=True) for message in messages]
     try:
         history_file(conversation_id, workspace).update(lambda stored: [*stored, *rows])
@@ -421,7 +508,8 @@ def _settle(
         running.stage, running.ended_at = "done", time.time()
         running.lock.release()
         lock_file = running.workspace.locks / f"turn-{running.message_id}.lock"
-        lock_file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            lock_file.unlink(missing_ok=True)
 
 
 def answer_question(

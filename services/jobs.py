@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from services import jsonfile
+from services.errors import StorageError, from_os_error
 from services.models import Job, JobState
 from services.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 news = threading.Event()
 """Set when this process queues a job, for its caretaker; others' jobs are found by looking."""
@@ -54,15 +58,21 @@ def get(workspace: Workspace, job_id: str) -> Job | None:
 
 
 def remove(workspace: Workspace, job_id: str) -> None:
-    """Forget a job; its result is committed or no longer wanted."""
+    """Forget a job; its result is committed or no longer wanted. Raises StorageError."""
     path = _path(workspace, job_id)
-    path.unlink(missing_ok=True)
-    path.with_suffix(".cancel").unlink(missing_ok=True)
+    try:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".cancel").unlink(missing_ok=True)
+    except OSError as error:
+        raise from_os_error(error, "removing a finished job") from error
 
 
 def request_cancel(workspace: Workspace, job_id: str) -> None:
-    """Ask whoever works on a job, in any process, to stop."""
-    _path(workspace, job_id).with_suffix(".cancel").touch()
+    """Ask whoever works on a job, in any process, to stop. Raises StorageError."""
+    try:
+        _path(workspace, job_id).with_suffix(".cancel").touch()
+    except OSError as error:
+        raise from_os_error(error, "stopping the work") from error
 
 
 def is_cancelled(workspace: Workspace, job_id: str) -> bool:
@@ -104,7 +114,8 @@ def _read(path: Path) -> Job | None:
             _seen.pop(path, None)
         return None
     except ValueError:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
         return None
     with _guard:
         _seen[path] = (stamp, job)
@@ -121,10 +132,12 @@ def queueing(workspace: Workspace) -> Iterator[None]:
 
 def take(workspace: Workspace, job: Job) -> FileLock | None:
     """Take a job: its revision's lock, or None when somebody has it or it ended meanwhile."""
-    lock = workspace.lock_handle(job.revision)
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
+        lock = workspace.take_lock(job.revision, wait=False)
+    except StorageError as error:  # the worker that asks must live on; it looks again later
+        log.warning("a job could not be taken: %s", error)
+        return None
+    if lock is None:
         return None
     if get(workspace, job.id) is None:
         lock.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from services import trash
 from services.chat import citation_line, load_messages
@@ -61,6 +62,21 @@ def update_note(
     update_notes(change, workspace)
     if not found:
         raise NotFoundError("There is no such note.", code="no_such_note")
+
+
+def keep_deleted(workspace: Workspace, note_id: str, title: str, content: str) -> Note:
+    """Keep what was written into a note that is deleted by now as a new note, with what the
+    deleted one cited."""
+    old: dict[str, Any] = next(
+        (
+            entry["content"]
+            for entry in trash.entries(workspace)
+            if entry.get("kind") == "note" and entry["content"].get("id") == note_id
+        ),
+        {},
+    )
+    there = Note.model_validate(old | {"title": title, "content": content})
+    return new_note(workspace, title, content, there.sources, there.citations)
 
 
 def delete_note(workspace: Workspace, note_id: str) -> str:

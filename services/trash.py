@@ -14,17 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from services import jsonfile
-from services.errors import NotFoundError
+from services.errors import NotFoundError, from_os_error
 from services.models import new_id
 from services.workspace import Workspace
 
 KEEP = dt.timedelta(days=7)
 """How long a deletion can be undone."""
+OFFERED = dt.timedelta(minutes=10)
+"""How long a screen that is opened anew offers to undo the last deletion."""
 
 
 def put(workspace: Workspace, kind: str, content: Any) -> str:
-    """Keep ``content`` (JSON) of a deletion; returns the id to bring it back with."""
-    workspace.trash.mkdir(exist_ok=True)
+    """Keep ``content`` (JSON) of a deletion; returns the id to bring it back with. Raises
+    StorageError."""
+    try:
+        workspace.trash.mkdir(exist_ok=True)
+    except OSError as error:
+        raise from_os_error(error, "deleting") from error
     entry_id = new_id()
     entry = {"id": entry_id, "kind": kind, "at": time.time(), "content": content}
     jsonfile.write_bytes(workspace.trash / f"{entry_id}.json", jsonfile.dump(entry))
@@ -44,8 +50,11 @@ def get(workspace: Workspace, entry_id: str, kind: str) -> Any:
 
 
 def remove(workspace: Workspace, entry_id: str) -> None:
-    """Forget an entry, because its content is back in place."""
-    (workspace.trash / f"{entry_id}.json").unlink(missing_ok=True)
+    """Forget an entry, because its content is back in place. Raises StorageError."""
+    try:
+        (workspace.trash / f"{entry_id}.json").unlink(missing_ok=True)
+    except OSError as error:
+        raise from_os_error(error, "emptying the trash") from error
 
 
 def entries(workspace: Workspace) -> list[dict[str, Any]]:
@@ -59,6 +68,36 @@ def entries(workspace: Workspace) -> list[dict[str, Any]]:
         except (FileNotFoundError, ValueError):
             continue
     return found
+
+
+def newest(workspace: Workspace) -> dict[str, Any] | None:
+    """The newest deletion, while it is ``OFFERED`` young and nobody waved it away."""
+    if not workspace.trash.is_dir():
+        return None
+    since = time.time() - OFFERED.total_seconds()
+    young = []
+    for path in workspace.trash.glob("*.json"):
+        try:
+            if path.stat().st_mtime >= since:
+                young.append(json.loads(path.read_bytes()))
+        except (OSError, ValueError):
+            continue
+    kinds = ("sources", "note", "conversation")
+    found = [e for e in young if e.get("kind") in kinds and float(e.get("at", 0)) >= since]
+    last = max(found, key=lambda entry: float(entry["at"]), default=None)
+    return None if last is None or last.get("dismissed") else last
+
+
+def dismiss(workspace: Workspace, entry_id: str) -> None:
+    """Never offer an entry by itself again; it can still be brought back. Raises StorageError."""
+    path = workspace.trash / f"{entry_id}.json"
+    try:
+        entry = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return  # back in place, or gone for good
+    except OSError as error:
+        raise from_os_error(error, "reading the trash") from error
+    jsonfile.write_bytes(path, jsonfile.dump(entry | {"dismissed": True}))
 
 
 def expired(entry: dict[str, Any]) -> bool:

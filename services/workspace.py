@@ -102,23 +102,27 @@ class Workspace:
     def lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
         """Hold the OS lock ``name`` (it dies with the process). Yields False when it is taken
         and ``wait`` is False."""
-        handle = self.lock_handle(name)
-        try:
-            self.locks.mkdir(parents=True, exist_ok=True)
-            handle.acquire(timeout=-1 if wait else 0)
-        except Timeout:
+        handle = self.take_lock(name, wait=wait)
+        if handle is None:
             yield False
             return
-        except OSError as error:
-            raise from_os_error(error, "locking the data folder") from error
         try:
             yield True
         finally:
             handle.release()
 
-    def lock_handle(self, name: str) -> FileLock:
-        """A lock that may be taken in one thread and released in another."""
-        return FileLock(self.locks / f"{name}.lock", thread_local=False)
+    def take_lock(self, name: str, *, wait: bool = True) -> FileLock | None:
+        """Take the OS lock ``name``; it may be released in another thread. None when it is taken
+        and ``wait`` is False. Raises StorageError."""
+        handle = FileLock(self.locks / f"{name}.lock", thread_local=False)
+        try:
+            self.locks.mkdir(parents=True, exist_ok=True)
+            handle.acquire(timeout=-1 if wait else 0)
+        except Timeout:
+            return None
+        except OSError as error:
+            raise from_os_error(error, "locking the data folder") from error
+        return handle
 
     def notices(self) -> list[Notice]:
         """What happened to this folder and was not dismissed yet, oldest first."""
@@ -127,10 +131,15 @@ class Workspace:
         return [_notice(path) for path in sorted(self.quarantine.glob("[0-9]*.json*"))]
 
     def dismiss_notice(self, notice_id: str) -> None:
-        """Stop showing a notice; the file set aside stays where it is."""
+        """Stop showing a notice; the file set aside stays where it is. Raises StorageError."""
         for path in self.quarantine.glob("[0-9]*.json*"):
             if path.name == notice_id:
-                path.rename(path.with_name(f"seen-{path.name}.kept"))
+                try:
+                    path.rename(path.with_name(f"seen-{path.name}.kept"))
+                except FileNotFoundError:
+                    return  # another tab was quicker
+                except OSError as error:
+                    raise from_os_error(error, "putting a notice away") from error
 
     def stamp(self) -> str:
         """A cheap fingerprint of the notebook's files; it differs after any process's commit."""
@@ -176,12 +185,34 @@ def _notice(path: Path) -> Notice:
     )
 
 
+_OURS = frozenset(
+    "config.json sources.json studio_notes.json studio_outputs.json conversations.json "
+    "all_sources_summary.json connector_cache.json originals documents jobs trash locks "
+    "chat_history quarantine lancedb notebooks".split()
+)
+"""Entries of a data folder; before its first start ended it may hold some of them, unmarked."""
+_NOTHING = frozenset((".gitkeep", ".gitignore", ".DS_Store", "Thumbs.db", "desktop.ini"))
+_NOTHING_EITHER = frozenset(("lost+found", ".Trash", ".Spotlight-V100", ".fseventsd"))
+
+
+def holds_other_files(home: Path) -> bool:
+    """True for a folder without our mark in which something lies that HALO does not make."""
+    if _is_marked(home) or not home.is_dir():
+        return False
+    names = {path.name for path in home.iterdir()} - _NOTHING - _NOTHING_EITHER - _OURS
+    return any(not name.startswith((".config.json.", "config.json.bak")) for name in names)
+
+
+def _is_marked(home: Path) -> bool:
+    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
+        return "halo_format" in Workspace(home).config_file.read()
+    return False
+
+
 def is_foreign(home: Path) -> bool:
     """True for a folder with somebody else's state: HALO Core's JSON or table without our mark."""
-    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
-        config = Workspace(home).config_file.read()
-        if "halo_format" in config:
-            return False
+    if _is_marked(home):
+        return False
     state = ("sources.json", "studio_notes.json", "studio_outputs.json", "chat_history")
     return any((home / name).exists() for name in state) or any(home.glob("lancedb/*.lance"))
 
@@ -189,7 +220,8 @@ def is_foreign(home: Path) -> bool:
 def open_workspace(notebook: str | None = None) -> Workspace:
     """The notebook with this id or title (None: the first one), its folders made if needed.
 
-    Raises ForeignFolderError for a folder written by HALO Core (it is left untouched),
+    Raises ForeignFolderError for a folder written by HALO Core or full of other people's files (it
+    is left untouched),
     NewerFormatError for one of a later version, NotFoundError, StorageError.
     """
     home = settings.data_dir()
@@ -237,6 +269,14 @@ def _prepare(workspace: Workspace) -> None:
                 f"The folder {root.name} was written by another program (HALO Core). "
                 "HALO left it untouched.",
                 step="Set HALO_DATA_DIR to a new, empty folder.",
+                folder=str(root),
+            )
+        if not workspace.id and holds_other_files(root):
+            raise ForeignFolderError(
+                f"The folder {root.name} holds other files and is not HALO's. "
+                "HALO left it untouched.",
+                code="folder_in_use",
+                step="Set HALO_DATA_DIR to a new or empty folder.",
                 folder=str(root),
             )
         for folder in (

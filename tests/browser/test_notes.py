@@ -131,3 +131,27 @@ def test_a_note_that_another_tab_deleted_closes(app: App, page: Page) -> None:
     page.locator("[class*=st-key-doc_]").wait_for()
     notes.delete_note(app.workspace, note.id)
     page.get_by_text("Keep what matters").wait_for()
+
+
+def test_text_typed_into_a_note_deleted_elsewhere_is_kept(app: App, page: Page) -> None:
+    old = notes.new_note(app.workspace, "Draft", "One.")
+    show(page, app.address)
+    page.locator(f".st-key-name_note_{old.id} button").click()
+    page.locator(".st-key-note_mode button").click()
+    field = page.locator(".st-key-note_editor textarea")
+    expect(field).to_have_value("One.")
+    notes.delete_note(app.workspace, old.id)
+    expect(page.get_by_text("deleted in another window")).to_be_visible()
+    field.fill("One. Two.")
+    wait_for(lambda: [n.content for n in notes.list_notes(app.workspace)] == ["One. Two."])
+    expect(page.locator("[data-testid=stToast]")).to_contain_text("kept as a new note")
+    expect(field).to_have_value("One. Two.")
+
+
+def test_an_empty_name_is_refused_in_words(app: App, page: Page) -> None:
+    notes.new_note(app.workspace, "Draft", "One.")
+    show(page, app.address)
+    menu(page, "menu_note_", "Rename")
+    page.locator(".st-key-ask_field input").fill("  ")
+    page.locator("[data-testid=stDialog]").get_by_role("button", name="Rename").click()
+    expect(page.locator("[data-testid=stDialog]")).to_contain_text("The name is empty.")

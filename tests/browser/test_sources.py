@@ -276,3 +276,16 @@ def test_a_foreign_folder_is_explained(tab: Callable[..., Page], tmp_path: Path)
         process.terminate()
         process.wait(timeout=20)
     assert [path.name for path in data.iterdir()] == ["sources.json"]
+
+
+def test_a_file_over_the_limit_has_a_row_beside_the_others(page: Page, tmp_path: Path) -> None:
+    large, named = tmp_path / "large.txt", tmp_path / 'the "one".txt'
+    with large.open("wb") as file:
+        file.truncate(300_000_000)  # no byte of it is read: the browser refuses it
+    named.write_text("Two quarters.")
+    open_add(page)
+    page.set_input_files(INPUT, [large, named])
+    rows = page.locator("[class*=st-key-up_]")
+    expect(rows).to_have_count(2)
+    expect(rows.filter(has_text="large.txt")).to_contain_text("larger than 200 MB")
+    expect(rows.filter(has_text='the "one".txt')).to_have_count(1)

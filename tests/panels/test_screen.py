@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from services import ingestion, storage
+from services import chat, ingestion, notes, storage
 from services.workspace import open_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -43,3 +43,25 @@ def test_a_foreign_folder_is_a_sentence() -> None:
     folder.mkdir(parents=True)
     (folder / "sources.json").write_text("[]", encoding="utf-8")
     assert [button.key for button in run().button] == ["blocked_retry"]
+
+
+def test_a_damaged_file_takes_one_panel_only() -> None:
+    workspace = open_workspace()
+    bad = chat.new_conversation(workspace, "Broken")
+    (workspace.chats / f"{bad.id}.json").write_bytes(b"broken")
+    (workspace.root / "studio_notes.json").write_bytes(b"broken")
+    keys = [button.key for button in run().button]
+    assert "retry_studio" in keys
+    assert "add" in keys  # the Sources panel
+    assert "chat_new" in keys
+
+
+def test_a_reload_offers_the_last_deletion_again() -> None:
+    workspace = open_workspace()
+    notes.delete_note(workspace, notes.new_note(workspace, "Draft", "One.").id)
+    screen = run()
+    screen.button(key="undo_do").click().run()
+    assert [note.title for note in notes.list_notes(workspace)] == ["Draft"]
+    notes.delete_note(workspace, notes.list_notes(workspace)[0].id)
+    run().button(key="icon_undo_close").click().run()
+    assert "undo_do" not in [button.key for button in run().button]

@@ -2,12 +2,18 @@
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from services import chat
 from services.embeddings.hashed import HashEmbedder
-from services.errors import EmptyQuestionError, NotFoundError
+from services.errors import (
+    DamagedFileError,
+    EmptyQuestionError,
+    NotFoundError,
+    UserInputError,
+)
 from services.ingestion import delete_sources
 from services.models import Message
 from services.storage import history_file
@@ -235,3 +241,61 @@ def test_an_export_writes_every_message_and_its_citations_out(library: Library) 
     exported = chat.export_conversation(w, talk.id)
     assert exported.count(QUESTION) == 2, "as title and as question"
     assert "[1] wells.md: “Well ZX-4417-B gave 63.8 mg/l nitrate" in exported
+
+
+def damage(path: Path) -> None:
+    """Break a file and all its copies."""
+    for copy in path.parent.glob(f"{path.name}*"):
+        copy.unlink()
+        copy.write_bytes(b"\x00{ broken")
+
+
+def test_one_damaged_conversation_leaves_the_others(library: Library) -> None:
+    library.add(wells=WELLS)
+    w = library.workspace
+    good, bad = chat.new_conversation(w), chat.new_conversation(w, "Broken")
+    for talk in (good, bad):
+        settled(w, talk.id, chat.ask(w, talk.id, QUESTION))
+    damage(w.chats / f"{bad.id}.json")
+    listed = {c.id: c for c in chat.list_conversations(w)}
+    assert (listed[good.id].damaged, listed[good.id].messages) == (False, 2)
+    assert (listed[bad.id].damaged, listed[bad.id].title) == (True, "Broken")
+    with pytest.raises(DamagedFileError):
+        chat.load_messages(w, bad.id)
+    kept = list(w.quarantine.iterdir())
+    assert len(chat.load_messages(w, good.id)) == 2
+    chat.list_conversations(w)
+    assert list(w.quarantine.iterdir()) == kept  # it is not copied aside at each look
+    chat.delete_conversation(w, bad.id)
+    assert [c.id for c in chat.list_conversations(w)] == [good.id]
+
+
+def test_messages_of_another_shape_are_a_sentence(workspace: Workspace) -> None:
+    talk = chat.new_conversation(workspace)
+    path = workspace.chats / f"{talk.id}.json"
+    path.write_text('[{"role": "user"}, 7]', encoding="utf-8")
+    assert len(chat.list_conversations(workspace)) == 1
+    with pytest.raises(DamagedFileError, match="cannot read"):
+        chat.load_messages(workspace, talk.id)
+
+
+def test_damaged_titles_are_begun_afresh(workspace: Workspace) -> None:
+    talk = chat.new_conversation(workspace, "Named")
+    history_file(talk.id, workspace).update(
+        lambda _: [Message(role="user", content=QUESTION).model_dump(mode="json")]
+    )
+    damage(workspace.root / "conversations.json")
+    assert [c.title for c in chat.list_conversations(workspace)] == [QUESTION]
+    chat.rename_conversation(workspace, talk.id, "Again")
+    assert [c.title for c in chat.list_conversations(workspace)] == ["Again"]
+
+
+def test_a_long_question_is_kept_whole(library: Library) -> None:
+    library.add(wells=WELLS)
+    w = library.workspace
+    talk = chat.new_conversation(w)
+    long = f"{QUESTION} {'well ' * 9_000}".strip()
+    settled(w, talk.id, chat.ask(w, talk.id, long))
+    assert chat.load_messages(w, talk.id)[0].content == long
+    with pytest.raises(UserInputError, match="50,000"):
+        chat.ask(w, talk.id, "x" * 50_001)

@@ -1,8 +1,10 @@
 """Notes keep their citations, change one field at a time, and come back after a deletion."""
 
+import time
+
 import pytest
 
-from services import chat, notes
+from services import chat, notes, trash
 from services.errors import NotFoundError
 from services.storage import load_notes, load_sources
 from services.workspace import Workspace
@@ -54,3 +56,32 @@ def test_notes_of_the_reference_system_get_an_id_for_good(workspace: Workspace) 
     (first,) = load_notes(workspace)
     assert load_notes(workspace) == [first]
     assert first.heading == "Old"
+
+
+def test_what_was_written_into_a_deleted_note_is_a_new_note(workspace: Workspace) -> None:
+    old = notes.new_note(workspace, "Draft", "One.", ["Report.pdf"])
+    notes.delete_note(workspace, old.id)
+    kept = notes.keep_deleted(workspace, old.id, "Draft", "One. Two.")
+    assert kept.id != old.id
+    assert notes.list_notes(workspace) == [kept]
+    assert (kept.content, kept.sources) == ("One. Two.", ["Report.pdf"])
+
+
+def test_the_newest_deletion_is_offered_until_used_or_waved_away(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (notes.new_note(workspace, name, "text") for name in ("First", "Second"))
+    assert trash.newest(workspace) is None
+    used = notes.delete_note(workspace, first.id)
+    notes.restore_note(workspace, used)
+    assert trash.newest(workspace) is None
+    entry = notes.delete_note(workspace, second.id)
+    found = trash.newest(workspace)
+    assert found and found["id"] == entry
+    later = time.time() + 601
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: later)
+        assert trash.newest(workspace) is None
+    trash.dismiss(workspace, entry)
+    assert trash.newest(workspace) is None
+    assert notes.restore_note(workspace, entry).title == "Second"

@@ -1,11 +1,15 @@
 """A data folder is ours, somebody else's, damaged or from the future; HALO knows which."""
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+from services import chat, jobs
 from services.errors import ForeignFolderError, NewerFormatError, NotFoundError, StorageError
+from services.models import Job
 from services.storage import load_sources
 from services.workspace import create_workspace, open_workspace, workspaces
 
@@ -104,3 +108,59 @@ def test_damage_is_told_until_it_is_dismissed() -> None:
     workspace.dismiss_notice(notice.id)
     assert workspace.notices() == []
     assert any(workspace.quarantine.iterdir()), "the damaged file itself is kept"
+
+
+def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks fail as they do in a folder that is read-only."""
+
+    def refuse(self: FileLock, *args: object, **kwargs: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+
+
+def test_a_read_only_folder_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = open_workspace()
+    talk = chat.new_conversation(workspace)
+    job = Job(source_id="a" * 32, revision="b" * 32)
+    unwritable(monkeypatch)
+    with pytest.raises(StorageError, match="Permission denied"):
+        chat.ask(workspace, talk.id, "Why?")
+    with pytest.raises(StorageError, match="Permission denied"), workspace.lock("x"):
+        pass
+    assert jobs.take(workspace, job) is None
+
+
+def test_a_notice_that_cannot_be_put_away_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = open_workspace()
+    workspace.quarantine.mkdir()
+    (workspace.quarantine / "20260101T000000-sources.json").touch()
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    (notice,) = workspace.notices()
+    with pytest.raises(StorageError, match="Read-only"):
+        workspace.dismiss_notice(notice.id)
+
+
+@pytest.mark.parametrize("name", ["thesis.docx", "photos/cat.jpg", ".ssh/id", "documents-old/x"])
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    with pytest.raises(ForeignFolderError, match="new or empty"):
+        open_workspace()
+    assert sorted(p for p in (tmp_path / "data").rglob("*") if p.is_file()) == [path]
+    assert len(list((tmp_path / "data").iterdir())) == 1
+
+
+def test_what_systems_leave_in_a_folder_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "data" / "lost+found").mkdir(parents=True)
+    (tmp_path / "data" / "originals").mkdir()  # a first start that was killed
+    for name in (".gitkeep", ".DS_Store", "Thumbs.db"):
+        (tmp_path / "data" / name).touch()
+    open_workspace()
+    (tmp_path / "data" / "readme of mine.txt").touch()
+    open_workspace()  # a folder that is HALO's may hold more
