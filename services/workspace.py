@@ -185,34 +185,12 @@ def _notice(path: Path) -> Notice:
     )
 
 
-_OURS = frozenset(
-    "config.json sources.json studio_notes.json studio_outputs.json conversations.json "
-    "all_sources_summary.json connector_cache.json originals documents jobs trash locks "
-    "chat_history quarantine lancedb notebooks".split()
-)
-"""Entries of a data folder; before its first start ended it may hold some of them, unmarked."""
-_NOTHING = frozenset((".gitkeep", ".gitignore", ".DS_Store", "Thumbs.db", "desktop.ini"))
-_NOTHING_EITHER = frozenset(("lost+found", ".Trash", ".Spotlight-V100", ".fseventsd"))
-
-
-def holds_other_files(home: Path) -> bool:
-    """True for a folder without our mark in which something lies that HALO does not make."""
-    if _is_marked(home) or not home.is_dir():
-        return False
-    names = {path.name for path in home.iterdir()} - _NOTHING - _NOTHING_EITHER - _OURS
-    return any(not name.startswith((".config.json.", "config.json.bak")) for name in names)
-
-
-def _is_marked(home: Path) -> bool:
-    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
-        return "halo_format" in Workspace(home).config_file.read()
-    return False
-
-
 def is_foreign(home: Path) -> bool:
     """True for a folder with somebody else's state: HALO Core's JSON or table without our mark."""
-    if _is_marked(home):
-        return False
+    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
+        config = Workspace(home).config_file.read()
+        if "halo_format" in config:
+            return False
     state = ("sources.json", "studio_notes.json", "studio_outputs.json", "chat_history")
     return any((home / name).exists() for name in state) or any(home.glob("lancedb/*.lance"))
 
@@ -220,8 +198,7 @@ def is_foreign(home: Path) -> bool:
 def open_workspace(notebook: str | None = None) -> Workspace:
     """The notebook with this id or title (None: the first one), its folders made if needed.
 
-    Raises ForeignFolderError for a folder written by HALO Core or full of other people's files (it
-    is left untouched),
+    Raises ForeignFolderError for a folder written by HALO Core (it is left untouched),
     NewerFormatError for one of a later version, NotFoundError, StorageError.
     """
     home = settings.data_dir()
@@ -269,14 +246,6 @@ def _prepare(workspace: Workspace) -> None:
                 f"The folder {root.name} was written by another program (HALO Core). "
                 "HALO left it untouched.",
                 step="Set HALO_DATA_DIR to a new, empty folder.",
-                folder=str(root),
-            )
-        if not workspace.id and holds_other_files(root):
-            raise ForeignFolderError(
-                f"The folder {root.name} holds other files and is not HALO's. "
-                "HALO left it untouched.",
-                code="folder_in_use",
-                step="Set HALO_DATA_DIR to a new or empty folder.",
                 folder=str(root),
             )
         for folder in (

@@ -143,24 +143,3 @@ def test_a_notice_that_cannot_be_put_away_is_a_sentence(monkeypatch: pytest.Monk
     (notice,) = workspace.notices()
     with pytest.raises(StorageError, match="Read-only"):
         workspace.dismiss_notice(notice.id)
-
-
-@pytest.mark.parametrize("name", ["thesis.docx", "photos/cat.jpg", ".ssh/id", "documents-old/x"])
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "data" / name
-    path.parent.mkdir(parents=True)
-    path.write_text("mine")
-    with pytest.raises(ForeignFolderError, match="new or empty"):
-        open_workspace()
-    assert sorted(p for p in (tmp_path / "data").rglob("*") if p.is_file()) == [path]
-    assert len(list((tmp_path / "data").iterdir())) == 1
-
-
-def test_what_systems_leave_in_a_folder_does_not_count(tmp_path: Path) -> None:
-    (tmp_path / "data" / "lost+found").mkdir(parents=True)
-    (tmp_path / "data" / "originals").mkdir()  # a first start that was killed
-    for name in (".gitkeep", ".DS_Store", "Thumbs.db"):
-        (tmp_path / "data" / name).touch()
-    open_workspace()
-    (tmp_path / "data" / "readme of mine.txt").touch()
-    open_workspace()  # a folder that is HALO's may hold more
