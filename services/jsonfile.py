@@ -238,6 +238,12 @@ class JsonFile:
 
     def _recover(self) -> Any:
         """Move a damaged or vanished file aside and let the newest good copy take its place."""
+        try:
+            return self._recovered()
+        except OSError as error:
+            raise from_os_error(error, f"putting {self.path.name} back") from error
+
+    def _recovered(self) -> Any:
         with self.locked():
             if self.path.exists():
                 value = self._parse(self.path)
