@@ -37,7 +37,7 @@ from services.models import Answer, Message, MessageState, SearchResult, new_id,
 from services.search import search
 from services.storage import Shared, history_file, load_sources
 from services.tables import current_name, named_table
-from services.workspace import Workspace, folder_stamp
+from services.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,6 @@ class _Turn:
 
 _turns: dict[str, _Turn] = {}
 _read: dict[Path, tuple[Any, list[Message]]] = {}
-_damaged: dict[Path, tuple[int, DamagedFileError]] = {}
 _guard = threading.RLock()
 
 
@@ -109,7 +108,7 @@ def list_conversations(workspace: Workspace) -> list[Conversation]:
     for path in workspace.chats.glob("*.json"):
         row = listed.get(path.stem, {})
         try:
-            rows = _rows(history_file(path.stem, workspace))
+            rows = history_file(path.stem, workspace).read()
             rows = [item for item in rows if isinstance(item, dict)]
         except NotFoundError:  # not one of our names
             continue
@@ -153,20 +152,6 @@ def _change_titles(
     _index(workspace).update(change)
 
 
-def _rows(file: JsonFile) -> list[Any]:
-    """The rows of a history. A damaged one is met, and copied aside, once and not at each look."""
-    stamp = folder_stamp(file.path)
-    known = _damaged.get(file.path)
-    if known and known[0] == stamp:
-        raise DamagedFileError(known[1].message, step=known[1].step, **known[1].params)
-    try:
-        rows: list[Any] = file.read()
-    except DamagedFileError as error:
-        _damaged[file.path] = (stamp, error)
-        raise
-    return rows
-
-
 def title_in(row: dict[str, Any] | None, rows: Sequence[dict[str, Any]]) -> str:
     """What a conversation is called: its title, or else its first question."""
     return str((row or {}).get("title") or _title_of(rows))
@@ -207,7 +192,7 @@ def delete_conversation(workspace: Workspace, conversation_id: str) -> str:
         stop(workspace, turn.message_id)
     row = _titles(workspace).get(conversation_id)
     try:
-        messages = _rows(file)
+        messages = file.read()
     except DamagedFileError:  # the quarantine has what is left of it
         messages = []
     content = {"row": row, "id": conversation_id, "messages": messages}
@@ -246,7 +231,7 @@ def load_messages(workspace: Workspace, conversation_id: str) -> list[Message]:
 
 def _as_stored(file: JsonFile) -> list[Message]:
     """The messages of a history; an unchanged file answers with the models made before."""
-    rows = _rows(file)
+    rows = file.read()
     known = _read.get(file.path)
     if known is None or known[0] is not rows:
         try:

@@ -209,8 +209,13 @@ def _set_aside(workspace: Workspace, file: JsonFile) -> None:
     with file.locked():
         for path in sorted(file.path.parent.glob(f"{file.path.name}*")):
             path.replace(_aside(workspace, path.name))
+    _dismiss(workspace, file.path.name)
+
+
+def _dismiss(workspace: Workspace, name: str) -> None:
+    """The notices about a file that is mended now."""
     for notice in workspace.notices():
-        if notice.params.get("file") == file.path.name:
+        if notice.params.get("file") == name:
             workspace.dismiss_notice(notice.id)
 
 
@@ -241,9 +246,7 @@ def _rebuild_sources(workspace: Workspace) -> int:
     with workspace.sources_file.locked():
         shutil.copy2(workspace.sources_file.path, _aside(workspace, "sources.json"))
         write_bytes(workspace.sources_file.path, dump(rows))
-    for notice in workspace.notices():
-        if notice.params.get("file") == "sources.json":
-            workspace.dismiss_notice(notice.id)
+    _dismiss(workspace, workspace.sources_file.path.name)
     return len(rows)
 
 

@@ -122,6 +122,16 @@ class ImportReport(Stored):
         if finding not in self.findings:
             self.findings.append(finding)
 
+    def note_changes(self, count: int) -> None:
+        """Say how many tracked changes a text holds; nothing where it holds none."""
+        self.tracked_changes = count
+        if count:
+            self.note(
+                "tracked_changes",
+                f"It holds {count} tracked changes: insertions were read, deletions left out.",
+                count=count,
+            )
+
     @property
     def complete(self) -> bool:
         """True when every unit was read and nothing was cut or doubtful."""

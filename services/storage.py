@@ -39,14 +39,15 @@ def as_row(item: Stored | Mapping[str, Any]) -> Row:
 def _load(file: JsonFile, model: type[S]) -> list[S]:
     """The rows as models; unchanged rows answer with the models made before."""
     rows = file.read()
-    if not all(isinstance(row, dict) for row in rows):
-        rows = [row if isinstance(row, dict) else {} for row in rows]
     known = _models.get(file.path)
     if known is None or known[0] is not rows:
         kept = made_before(known, rows)
         if known and not any(kept):  # read afresh, after another process wrote it
             before = {row.get("id"): (row, made) for row, made in zip(*known, strict=True)}
-            pairs = [(row, before.get(row.get("id"), (None, None))) for row in rows]
+            ids = [row.get("id") if isinstance(row, dict) else None for row in rows]
+            pairs = [
+                (row, before.get(key, (None, None))) for row, key in zip(rows, ids, strict=True)
+            ]
             kept = [made if same == row else None for row, (same, made) in pairs]
         try:
             models = [

@@ -17,7 +17,7 @@ from services.models import Document
 from services.parsers import Progress, tables
 from services.parsers.cells import Merge, Row
 from services.parsers.protected import unlocked
-from services.parsers.regions import Budget, add_region, regions
+from services.parsers.regions import Budget, add_region, fill_report, regions
 from services.parsers.sniff import damaged
 
 _WHAT = "Excel file"
@@ -53,11 +53,7 @@ def parse(
         raise damaged(_WHAT) from error
     visible = calamine.SheetVisibleEnum.Visible
     report.hidden = [one.name for one in sheets if one.visible != visible]
-    document.units = {"sheets": len(sheets)}
-    report.unit = "sheet"
-    report.units_total = len(sheets)
-    report.units_read = len(sheets) - len(report.unread)
-    budget.tell(report, cut)
+    fill_report(document, len(sheets), budget, cut)
     return document
 
 

@@ -104,13 +104,7 @@ class _Reader:
 
     def _count_changes(self, root: etree._Element) -> None:
         changes = sum(1 for _ in root.iter(f"{W}ins", f"{W}del", f"{W}moveFrom", f"{W}moveTo"))
-        self._report.tracked_changes = changes
-        if changes:
-            self._report.note(
-                "tracked_changes",
-                f"It holds {changes} tracked changes: insertions were read, deletions left out.",
-                count=changes,
-            )
+        self._report.note_changes(changes)
 
     def _blocks(self, parent: etree._Element) -> None:
         """The block-level content of a body, content control, text box or cell."""

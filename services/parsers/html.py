@@ -182,20 +182,7 @@ class Walk:
                 for cell in row:
                     self.blocks(cell)
             return
-        texts, header_rows = table_cells(rows)
-        kept = [at for at, row in enumerate(texts) if any(row)]
-        header_rows = sum(at < header_rows for at in kept)
-        texts = [texts[at] for at in kept]
-        if texts:
-            if header_rows == 0:
-                header_rows = int(tables.has_header(texts))
-            for block in tables.blocks(
-                texts,
-                [at + 1 for at in kept],
-                header_rows=header_rows if header_rows < len(texts) else 0,
-                first_id=len(self.outline.blocks),
-            ):
-                self.outline.add(block)
+        add_table(self.outline, rows)
         self._pictures(element)
 
     def _pictures(self, element: etree._Element) -> None:
@@ -280,6 +267,25 @@ def _is_layout(table: etree._Element, rows: list[list[etree._Element]]) -> bool:
     widest = max(map(len, rows), default=0)
     headings = any(True for _ in table.iter("h1", "h2", "h3"))
     return widest <= 1 or headings or text_length(table) > 600 * sum(map(len, rows))
+
+
+def add_table(outline: Outline, rows: list[list[etree._Element]]) -> None:
+    """Add the cells of a table as blocks; nothing where all of them are empty."""
+    texts, header_rows = table_cells(rows)
+    kept = [at for at, row in enumerate(texts) if any(row)]
+    header_rows = sum(at < header_rows for at in kept)
+    texts = [texts[at] for at in kept]
+    if not texts:
+        return
+    if header_rows == 0:
+        header_rows = int(tables.has_header(texts))
+    for block in tables.blocks(
+        texts,
+        [at + 1 for at in kept],
+        header_rows=header_rows if header_rows < len(texts) else 0,
+        first_id=len(outline.blocks),
+    ):
+        outline.add(block)
 
 
 def table_cells(rows: list[list[etree._Element]]) -> tuple[list[list[str]], int]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 from lxml import etree
 
 from services.models import Block, Document
-from services.parsers import tables
-from services.parsers.html import table_cells
+from services.parsers.html import add_table
 from services.parsers.outline import Outline
 from services.parsers.xmltext import words
 
@@ -151,21 +150,7 @@ class _Article:
             lines: list[list[etree._Element]] = [
                 [cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")
             ]
-            texts, header_rows = table_cells(lines)
-            kept = [at for at, row in enumerate(texts) if any(row)]
-            header_rows = sum(at < header_rows for at in kept)
-            texts = [texts[at] for at in kept]
-            if not texts:
-                continue
-            if header_rows == 0:
-                header_rows = int(tables.has_header(texts))
-            for block in tables.blocks(
-                texts,
-                [at + 1 for at in kept],
-                header_rows=header_rows if header_rows < len(texts) else 0,
-                first_id=len(self._outline.blocks),
-            ):
-                self._outline.add(block)
+            add_table(self._outline, lines)
         for foot in wrap.iter("table-wrap-foot"):
             self._add("note", words(foot))
 

@@ -96,13 +96,7 @@ class _Reader:
 
     def count_changes(self, text: etree._Element) -> None:
         changes = sum(1 for _ in text.iter(f"{TEXT}changed-region"))
-        self._report.tracked_changes = changes
-        if changes:
-            self._report.note(
-                "tracked_changes",
-                f"It holds {changes} tracked changes: insertions were read, deletions left out.",
-                count=changes,
-            )
+        self._report.note_changes(changes)
 
     def blocks(self, parent: etree._Element) -> None:
         """The block-level content of a body, section, text box or cell."""

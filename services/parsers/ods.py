@@ -26,7 +26,7 @@ from services.parsers.odf_package import (
     chart,
     counted,
 )  # fmt: skip
-from services.parsers.regions import Budget, add_region, regions
+from services.parsers.regions import Budget, add_region, fill_report, regions
 from services.parsers.sniff import damaged
 
 _MOST_ROWS = 1 << 20
@@ -67,17 +67,7 @@ def parse(
             if progress:
                 progress(len(reader.names), len(reader.names))
         names, report.hidden, report.pictures = reader.names, reader.hidden, reader.pictures
-    document.units = {"sheets": len(names)}
-    report.unit = "sheet"
-    report.units_total = len(names)
-    report.units_read = len(names) - len(report.unread)
-    budget.tell(report, cut)
-    if reader.unsolved:
-        report.note(
-            "no_stored_result",
-            f"{reader.unsolved} formulas have no stored result; the formulas are shown instead.",
-            count=reader.unsolved,
-        )
+    fill_report(document, len(names), budget, cut, unsolved=reader.unsolved)
     return document
 
 

@@ -45,6 +45,24 @@ class Budget:
             )
 
 
+def fill_report(
+    document: Document, sheets: int, budget: Budget, cut: list[str], *, unsolved: int = 0
+) -> None:
+    """What is said of every workbook: its sheets, those that were cut, formulas without result."""
+    document.units = {"sheets": sheets}
+    report = document.report
+    report.unit = "sheet"
+    report.units_total = sheets
+    report.units_read = sheets - len(report.unread)
+    budget.tell(report, cut)
+    if unsolved:
+        report.note(
+            "no_stored_result",
+            f"{unsolved} formulas have no stored result; the formulas are shown instead.",
+            count=unsolved,
+        )
+
+
 def regions(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Runs of rows whose numbers follow each other."""
     region: list[Row] = []

@@ -18,7 +18,7 @@ from services.parsers import Progress, tables
 from services.parsers.cells import Book
 from services.parsers.drawings import chart_rows
 from services.parsers.ooxml import A, C, Package, R, S
-from services.parsers.regions import Budget, add_region, regions
+from services.parsers.regions import Budget, add_region, fill_report, regions
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,8 @@ def parse(
                 report.unread.append(number)
             if progress:
                 progress(number, len(sheets))
-    document.units = {"sheets": len(sheets)}
-    report.unit = "sheet"
-    report.units_total = len(sheets)
-    report.units_read = len(sheets) - len(report.unread)
     report.hidden = [sheet.name for sheet in sheets if sheet.hidden]
-    budget.tell(report, cut)
-    if book.unsolved:
-        report.note(
-            "no_stored_result",
-            f"{book.unsolved} formulas have no stored result; the formulas are shown instead.",
-            count=book.unsolved,
-        )
+    fill_report(document, len(sheets), budget, cut, unsolved=book.unsolved)
     return document
 
 
