@@ -112,10 +112,7 @@ def decoded(name: str) -> str:
 @action
 def not_taken() -> None:
     """Rows for the files that the uploader refused in the browser."""
-    said = st.session_state["refused"].files
-    if not said:
-        return
-    for row in said["rows"]:
+    for row in st.session_state["refused"].files or []:
         error = (
             too_large()
             if row["large"]
@@ -123,8 +120,6 @@ def not_taken() -> None:
         )
         added = Added(shown_name(row["name"]), int(row["size"]), "refused", error=error.as_dict())
         state.added().append(added)
-    if said["all"]:  # nothing is on its way any more: begin afresh
-        st.session_state["upload_round"] = st.session_state.get("upload_round", 0) + 1
 
 
 def too_large() -> TooLargeError:

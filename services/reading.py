@@ -180,6 +180,8 @@ class Reader:
                     continue  # what a warm-up had to say
                 elif "started" in answer:
                     deadline = time.monotonic() + self.seconds  # its own start does not count
+                elif "more" in answer:
+                    deadline = max(deadline, time.monotonic() + answer["more"])
                 elif "progress" in answer:
                     _check(stop)
                     if progress:

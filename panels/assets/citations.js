@@ -152,12 +152,20 @@ export default function ({ data, setTriggerValue }) {
   on("scroll", (event) => !card.contains(event.target) && hide())
   on("click", () => shown && open(shown), card.querySelector(".open"))
 
-  window.haloCitations = {
-    stop() {
-      stopped.abort()
-      hide()
-      card.remove()
-    },
+  const stop = () => {
+    stopped.abort()
+    hide()
+    card.remove()
   }
-  return () => window.haloCitations?.stop()
+  window.haloCitations = { stop }
+
+  /* A click from before this listener was there: the browser followed the link itself. */
+  const followed = location.hash
+  if (followed.startsWith("#cite-")) {
+    history.replaceState(history.state, "", location.pathname + location.search)
+    const early = [...document.querySelectorAll(SELECTOR)]
+    const link = early.find((link) => link.getAttribute("href") === followed)
+    if (link) open(link)
+  }
+  return stop
 }

@@ -11,28 +11,29 @@ function told(chip) {
   return { name, size, large }
 }
 
+/* A chip is noted as soon as it is drawn, for an upload that arrives takes all chips away; what was
+   noted is told in one go, also by the next mount. */
 export default function ({ setTriggerValue }) {
-  const seen = (window.haloRefused ??= new WeakSet())
+  const { seen, noted } = (window.haloRefused ??= { seen: new WeakSet(), noted: [] })
   let timer = 0
+  const tell = () => noted.length && setTriggerValue("files", noted.splice(0))
   const look = () => {
-    const chips = [...document.querySelectorAll(CHIP)]
-    const refused = chips.filter((chip) => chip.getAttribute("aria-invalid") === "true")
-    const fresh = refused.filter((chip) => !seen.has(chip))
-    if (!fresh.length) return
-    for (const chip of fresh) seen.add(chip)
-    const all = refused.length === chips.length
-    setTriggerValue("files", { all, rows: fresh.map(told) })
-  }
-  const observer = new MutationObserver(() => {
+    for (const chip of document.querySelectorAll(CHIP)) {
+      if (chip.getAttribute("aria-invalid") !== "true" || seen.has(chip)) continue
+      seen.add(chip)
+      noted.push(told(chip))
+    }
     clearTimeout(timer)
-    timer = setTimeout(look, SETTLE)
-  })
+    timer = setTimeout(tell, SETTLE)
+  }
+  const observer = new MutationObserver(look)
   observer.observe(document.body, {
     childList: true,
     subtree: true,
     attributes: true,
     attributeFilter: ["aria-invalid"],
   })
+  look()
   return () => {
     clearTimeout(timer)
     observer.disconnect()

@@ -76,7 +76,7 @@ def _answer(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> 
 
 
 def _parse(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> None:
-    from services.parsers import parse
+    from services.parsers import budget, parse
 
     said = 0.0
 
@@ -86,6 +86,11 @@ def _parse(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> N
             said = time.monotonic()
             tell({"id": request["id"], "progress": [done, total]})
 
+    def more_time(seconds: float) -> None:
+        _limit_cpu(max(seconds, request["seconds"]))
+        tell({"id": request["id"], "more": seconds})
+
+    budget.granted_by(more_time)
     document = parse(
         Path(request["path"]), request["name"], password=request["password"], progress=progress
     )
@@ -162,8 +167,9 @@ def _limit_cpu(seconds: float) -> None:
     if resource is not None:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        # Two cores' worth: native code may use several threads.
-        limit = int(usage.ru_utime + usage.ru_stime + 2 * seconds) + 5
+        # All cores' worth: native code may use several threads.
+        cores = max(os.cpu_count() or 2, 2)
+        limit = int(usage.ru_utime + usage.ru_stime + cores * seconds) + 5
         if hard == resource.RLIM_INFINITY or limit < hard:
             resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
 

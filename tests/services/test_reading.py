@@ -121,6 +121,23 @@ def test_a_slow_file_is_stopped_and_the_next_one_reads(plant: Path, file: Path, 
         assert reader.read(file, "fast", out=out).blocks
 
 
+def test_slow_work_that_asks_for_time_is_not_stopped(plant: Path, file: Path, out: Path) -> None:
+    code = """
+    import time
+    from services.models import Block, Document
+    from services.parsers.budget import more_time
+    if name == "slow":
+        for _ in range(3):
+            more_time(2)
+            time.sleep(0.7)
+    return Document(blocks=[Block(text="word")])
+    """
+    plant.write_text(planted(code), encoding="utf-8")
+    with Reader(seconds=1.0) as reader:
+        assert reader.read(file, "fast", out=out).blocks
+        assert reader.read(file, "slow", out=out).blocks
+
+
 def test_a_crash_is_one_failed_file(plant: Path, file: Path, out: Path) -> None:
     plant.write_text(planted("import os\nos.abort()"), encoding="utf-8")
     with Reader() as reader:
