@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import report
 from services import chat, embeddings
-from services.ingestion import add_files
+from services.adding import add_files
 from services.intake import Incoming
 from services.models import Citation, Hit
 from services.pipeline import Pipeline

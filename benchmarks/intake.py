@@ -23,7 +23,8 @@ from typing import Any
 
 from benchmarks import report
 from services import chat, embeddings
-from services.ingestion import add_files, delete_sources
+from services.adding import add_files
+from services.ingestion import delete_sources
 from services.intake import Incoming
 from services.pipeline import Pipeline
 from services.storage import get_source

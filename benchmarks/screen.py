@@ -26,7 +26,7 @@ import psutil
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.intake import made_pdf
-from services import chat, ingestion
+from services import adding, chat
 from services.intake import Incoming
 from services.models import Answer, Citation, Claim, Message
 from services.pipeline import Pipeline, pipeline
@@ -53,7 +53,7 @@ def seed(sources: int, messages: int) -> None:
         Incoming(f"Report {n:03}.txt", f"# Region {n}\n\n{SENTENCE.format(n=n)}".encode())
         for n in range(sources)
     ]
-    ingestion.add_files(workspace, files)
+    adding.add_files(workspace, files)
     worker = Pipeline().start()
     try:
         while any(source.status != "ready" for source in load_sources(workspace)):
@@ -189,7 +189,7 @@ def measure() -> dict[str, str]:
 def memory_mb() -> str:
     """Memory of a server's process that has read and embedded a file and shows it."""
     workspace = open_workspace()
-    ingestion.add_files(workspace, [Incoming("series.pdf", made_pdf(20, 0))])
+    adding.add_files(workspace, [Incoming("series.pdf", made_pdf(20, 0))])
     process, url = start()
     try:
         with sync_playwright() as playwright:

@@ -120,7 +120,7 @@ def _print_json(value: Any) -> None:
 
 
 def _add(options: argparse.Namespace, workspace: Workspace) -> int:
-    from services import ingestion, intake
+    from services import adding, intake
     from services.pipeline import Pipeline
 
     _prepare_embedder()
@@ -128,7 +128,7 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
     for path in map(Path, options.paths):
         inside = intake.folder_files(str(path)) if path.is_dir() else [path]
         files += [intake.Incoming(file.name, file) for file in inside]
-    added = ingestion.add_files(
+    added = adding.add_files(
         workspace,
         files,
         same_name="replace" if options.replace else "keep",

@@ -19,7 +19,7 @@ from panels import state, status, text
 from panels.actions import action
 from panels.places import icon_of
 from panels.text import t
-from services import ingestion
+from services import adding, ingestion
 from services.errors import HaloError, TooLargeError
 from services.ingestion import SourceView
 from services.intake import Added, Incoming, folder_files, shown_name
@@ -132,7 +132,7 @@ def too_large() -> TooLargeError:
 
 
 def remember(workspace: Workspace, incoming: Sequence[Incoming]) -> None:
-    state.added().extend(ingestion.add_files(workspace, incoming, same_name="ask"))
+    state.added().extend(adding.add_files(workspace, incoming, same_name="ask"))
 
 
 def pasted(workspace: Workspace) -> None:
@@ -162,7 +162,7 @@ def pasted(workspace: Workspace) -> None:
 @action
 def take_text(workspace: Workspace) -> None:
     title, body = st.session_state["text_title"], st.session_state["text_body"]
-    state.added().append(ingestion.add_text(workspace, title, body))
+    state.added().append(adding.add_text(workspace, title, body))
 
 
 def folder(workspace: Workspace) -> None:
@@ -295,7 +295,7 @@ def decide(workspace: Workspace, number: int) -> None:
 def settle(workspace: Workspace, number: int, replace: bool) -> None:
     added = state.added()
     if number < len(added) and added[number].outcome == "same_name":
-        added[number] = ingestion.settle_same_name(workspace, added[number], replace=replace)
+        added[number] = adding.settle_same_name(workspace, added[number], replace=replace)
 
 
 def enter(workspace: Workspace, view: SourceView) -> None:

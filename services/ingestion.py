@@ -1,21 +1,21 @@
-"""What a user does with sources: add, replace, rename, include, delete, bring back, re-index.
+"""What a user does with the sources there are: look, rename, include, delete, bring back, re-index.
 
-Everything here returns at once. Bytes are on disk and the record is committed when a function
-returns; the work itself is queued in jobs/ and done by ``pipeline``.
+Everything here returns at once: the record is committed when a function returns; the work itself is
+queued in jobs/ and done by ``pipeline``. How sources come in is in ``adding``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from services import jobs, trash, unpacking
-from services.errors import HaloError, NotFoundError, PasswordNeededError, UserInputError
-from services.intake import Added, Incoming, folder_files, shown_name, take_in
+from services import jobs, trash
+from services.adding import ARCHIVE, add_files, add_text
+from services.errors import HaloError, NotFoundError, UserInputError
+from services.intake import Incoming, folder_files, shown_name
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
 from services.parsers import KINDS, extract_text_from_bytes, sniff
@@ -25,11 +25,6 @@ from services.workspace import Workspace, open_workspace
 
 _BELOW = "restore_above"
 """Key of a deleted row for the id of the row that stood below it."""
-_passwords: dict[str, str] = {}
-"""Passwords by job id, in memory only, each used once."""
-
-
-_ARCHIVE = "zip"
 _UNITS = {
     "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "pptx": "slide", "odp": "slide",
     "epub": "chapter", "mail": "message",
@@ -46,236 +41,6 @@ class SourceView:
     done: int = 0
     total: int = 0
     unit: str = ""
-
-
-# --- adding ------------------------------------------------------------------------------------
-
-
-def add_files(
-    workspace: Workspace,
-    files: Sequence[Incoming],
-    *,
-    same_name: Literal["keep", "replace", "ask"] = "keep",
-    password: str | None = None,
-    origin: str = "file",
-) -> list[Added]:
-    """Take files in and queue their reading; one commit for all of them.
-
-    The same bytes again are a ``duplicate`` of the source that is there (one that failed or was
-    cancelled is tried again instead). Another file of the same name is kept beside the first,
-    replaces it, or is left waiting for an answer, as ``same_name`` says. A file that cannot be
-    taken in is ``refused`` with its reason and stops none of the others. An archive is taken in as
-    the files inside it, or refused as a whole.
-    Raises StorageError and DiskFullError.
-    """
-    taken: list[Added] = []
-    opened: set[str] = set()
-    for file in files:
-        item = take_in(workspace, file)
-        if item.sha256 and unpacking.is_archive(workspace.original(item.sha256)):
-            found = unpacking.members(workspace, item, password)
-            taken += found
-            if any(one.meta for one in found):
-                opened.add(item.name)
-        else:
-            taken.append(item)
-    return _record(workspace, taken, same_name, password, origin, opened=opened)
-
-
-def add_children(workspace: Workspace, parent: Source, taken: list[Added]) -> list[Added]:
-    """Make sources of a source's attachments and name them in its record, in one commit.
-
-    What is there already becomes no second source, so doing this again after a kill changes
-    nothing. Attachments of a source that was deleted meanwhile are dropped.
-    """
-    wanted = [item for item in taken if item.outcome == "queued"]
-    return _record(workspace, wanted, "keep", None, "file", parent=parent)
-
-
-def settle_same_name(workspace: Workspace, added: Added, *, replace: bool) -> Added:
-    """Answer the question of an ``Added`` with outcome ``same_name``."""
-    waiting = dataclasses.replace(added, outcome="queued", source_id=None)
-    return _record(workspace, [waiting], "replace" if replace else "keep", None, "file")[0]
-
-
-def add_text(workspace: Workspace, title: str, body: str, *, origin: str = "text") -> Added:
-    """Add pasted text as a source. Raises UserInputError when there is none."""
-    if not body.strip():
-        raise UserInputError("There is no text to add.", code="empty_text", step="Paste some text.")
-    first = next(line for line in body.splitlines() if line.strip())
-    name = shown_name(title.strip() or first.strip("# ").strip()[:80])
-    data = body.encode("utf-8", "replace")
-    return add_files(workspace, [Incoming(name, data)], origin=origin)[0]
-
-
-def _record(
-    workspace: Workspace,
-    taken: list[Added],
-    same_name: Literal["keep", "replace", "ask"],
-    password: str | None,
-    origin: str,
-    *,
-    opened: Set[str] = frozenset(),
-    parent: Source | None = None,
-) -> list[Added]:
-    """Give each taken file its record and job: records first, in one commit, then jobs, so that a
-    deleted source never comes back through its job.
-
-    ``opened`` names archives whose earlier refusal is settled, ``parent`` the source that the files
-    are attached to.
-    """
-    results: list[Added] = []
-    queued: list[Job] = []
-
-    def change(rows: list[Shared]) -> list[Shared] | None:
-        results.clear()
-        queued.clear()
-        above = next((row for row in rows if parent and row.get("id") == parent.id), None)
-        if parent and above is None:
-            return None
-        records = _Records(rows, taken)
-        for item in taken:
-            known = records.with_content(item)
-            twin = records.with_name(item)
-            if item.outcome == "refused":
-                is_empty = (item.error or {}).get("code") == "empty_file"
-                if item.size == 0 and not is_empty and not item.meta:
-                    results.append(item)  # there was never a file
-                    continue
-                before = records.refused_before(item) or {}
-                kept = {key: before[key] for key in ("id", "created_at") if key in before}
-                refused = {**_failed_row(item, origin), **kept}
-                records.put(refused)
-                results.append(dataclasses.replace(item, source_id=refused["id"]))
-            elif known and known["status"] not in ("failed", "cancelled", "needs_password"):
-                results.append(
-                    dataclasses.replace(item, outcome="duplicate", source_id=known["id"])
-                )
-            elif known or (twin and same_name == "replace"):
-                row = known or twin or {}
-                if row.get("revision"):
-                    job = Job(source_id=row["id"], fields=_file_fields(item))
-                else:
-                    records.put({**row, **_file_fields(item), "status": "queued", "error": None})
-                    job = Job(source_id=row["id"])
-                queued.append(job)
-                results.append(dataclasses.replace(item, source_id=row["id"]))
-            elif twin and same_name == "ask":
-                results.append(dataclasses.replace(item, outcome="same_name", source_id=twin["id"]))
-            else:
-                source = _source(item, origin, parent).model_copy(update=_file_fields(item))
-                records.put(source.model_dump(mode="json"))
-                queued.append(Job(source_id=source.id))
-                results.append(dataclasses.replace(item, source_id=source.id))
-        if above is not None:
-            ids = [item.source_id for item in results if item.source_id]
-            records.put({**above, "children": list(dict.fromkeys(ids))})
-        records.settle(opened)
-        return records.rows() if records.changed else None
-
-    with jobs.queueing(workspace):
-        workspace.sources_file.update(change)
-        for job in queued:
-            if password is not None:
-                _passwords[job.id] = password
-            jobs.put(workspace, job, durable=bool(job.fields))
-    return results
-
-
-class _Records:
-    """The rows of sources.json while files are taken in, found by content and by name; new ones
-    come in front, the last first."""
-
-    def __init__(self, rows: list[Shared], items: Sequence[Added]) -> None:
-        names = {item.name for item in items}
-        contents = {item.sha256 for item in items if item.sha256}
-        self._rows = rows[::-1]
-        self._at: dict[str, int] = {}
-        self._by_content: dict[str, int] = {}
-        self._by_name: dict[str, int] = {}
-        self._refused: dict[tuple[str, str], int] = {}
-        for at, row in enumerate(self._rows):
-            self._at[str(row.get("id"))] = at
-            if row.get("name") in names or row.get("sha256") in contents:
-                self._index(at)
-        self.changed = False
-
-    def _index(self, at: int) -> None:
-        row = self._rows[at]
-        self._at[str(row.get("id"))] = at
-        failed = row.get("status") == "failed" or _is_closed(row)
-        if row.get("sha256") and not _is_closed(row):
-            self._by_content[row["sha256"]] = at
-            if not failed:
-                self._by_name[row["name"]] = at
-        elif failed:
-            self._refused[row["name"], row.get("meta") or ""] = at
-
-    def put(self, row: Shared) -> None:
-        at = self._at.get(row["id"])
-        if at is None:
-            at = len(self._rows)
-            self._rows.append(row)
-        else:
-            self._rows[at] = row
-        self._index(at)
-        self.changed = True
-
-    def settle(self, names: Set[str]) -> None:
-        """Forget the refusals of archives that were opened now."""
-        kept = [row for row in self._rows if not _is_closed(row) or row.get("name") not in names]
-        self.changed = self.changed or len(kept) < len(self._rows)
-        self._rows = kept
-
-    def rows(self) -> list[Shared]:
-        return self._rows[::-1]
-
-    def with_content(self, item: Added) -> Shared | None:
-        at = self._by_content.get(item.sha256 or "")
-        found = None if at is None else self._rows[at]
-        return found if found and found.get("sha256") == item.sha256 else None
-
-    def with_name(self, item: Added) -> Shared | None:
-        """The newest source of this name whose file was read or is being read."""
-        at = self._by_name.get(item.name)
-        return None if at is None else self._rows[at]
-
-    def refused_before(self, item: Added) -> Shared | None:
-        """The record of the same file refused before: it is updated, not doubled."""
-        at = self._refused.get((item.name, item.meta))
-        return None if at is None else self._rows[at]
-
-
-def _is_closed(row: Shared) -> bool:
-    """Whether a record stands for a file that was refused: an archive, or bytes not kept."""
-    return not row.get("sha256") or row.get("kind") == _ARCHIVE
-
-
-def _file_fields(item: Added) -> dict[str, Any]:
-    return {"sha256": item.sha256, "size": item.size, "file_name": item.name}
-
-
-def _source(item: Added, origin: str, parent: Source | None) -> Source:
-    source = Source(name=item.name, origin=origin, meta=item.meta)
-    if parent is None:
-        return source
-    meta = f"from {parent.name}" + (f": {item.meta}" if item.meta else "")
-    return source.model_copy(update={"parent": parent.id, "depth": parent.depth + 1, "meta": meta})
-
-
-def _failed_row(item: Added, origin: str) -> dict[str, Any]:
-    locked = (item.error or {}).get("code") == PasswordNeededError.code and not item.meta
-    failed = Source(
-        name=item.name,
-        meta=item.meta,
-        size=item.size,
-        status="needs_password" if locked else "failed",
-        sha256=item.sha256,
-        kind=_ARCHIVE if item.sha256 else "",
-        error=item.error,
-        origin=origin,
-    )
-    return failed.model_dump(mode="json")
 
 
 # --- looking -----------------------------------------------------------------------------------
@@ -415,7 +180,7 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     sources = load_sources(workspace)
     wanted = None if ids is None else set(ids)
     chosen = [
-        s for s in sources if (wanted is None or s.id in wanted) and s.sha256 and s.kind != _ARCHIVE
+        s for s in sources if (wanted is None or s.id in wanted) and s.sha256 and s.kind != ARCHIVE
     ]
     if wanted is not None and not chosen:
         raise NotFoundError("There is no such source.", code="no_such_source")
@@ -443,7 +208,7 @@ def retry_source(workspace: Workspace, source_id: str, password: str | None = No
         raise NotFoundError(
             "The file itself was not kept.", code="no_original", step="Add it again."
         )
-    if source.kind == _ARCHIVE:  # it becomes the files inside it, or is refused again
+    if source.kind == ARCHIVE:  # it becomes the files inside it, or is refused again
         path = workspace.original(source.sha256)
         add_files(workspace, [Incoming(source.name, path)], password=password)
         return
@@ -458,13 +223,8 @@ def retry_source(workspace: Workspace, source_id: str, password: str | None = No
         if any(queued.source_id == source_id for queued in jobs.all_jobs(workspace)):
             return
         if password is not None:
-            _passwords[job.id] = password
+            jobs.give_password(job.id, password)
         jobs.put(workspace, job)
-
-
-def take_password(job_id: str) -> str | None:
-    """The password given with a job, once."""
-    return _passwords.pop(job_id, None)
 
 
 def cancel_source(workspace: Workspace, source_id: str) -> None:

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 news = threading.Event()
 """Set when this process queues a job, for its caretaker; others' jobs are found by looking."""
 
+_passwords: dict[str, str] = {}
+"""Passwords by job id, in memory only, each used once."""
 _seen: dict[Path, tuple[tuple[int, int], Job]] = {}
 _guard = threading.Lock()
 
@@ -49,6 +51,16 @@ def put(workspace: Workspace, job: Job, *, durable: bool = True) -> None:
             os.replace(temporary, path)
     if job.state == "queued":
         news.set()
+
+
+def give_password(job_id: str, password: str) -> None:
+    """Keep a locked file's password in memory until its job is read."""
+    _passwords[job_id] = password
+
+
+def take_password(job_id: str) -> str | None:
+    """The password given with a job, once."""
+    return _passwords.pop(job_id, None)
 
 
 def get(workspace: Workspace, job_id: str) -> Job | None:

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 
 from services import lance
+from services.adding import add_files
 from services.errors import NotFoundError, UserInputError
-from services.ingestion import add_files
 from services.intake import Incoming
 from services.sample import SAMPLE_TITLE, sample_files
 from services.settings import data_dir

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from services import trash
+from services.adding import add_text
 from services.chat import citation_line, load_messages
 from services.errors import NotFoundError
-from services.ingestion import add_text
 from services.intake import Added
 from services.models import Citation, Note, now
 from services.storage import Shared, as_row, load_notes, save_notes, update_notes

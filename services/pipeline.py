@@ -23,7 +23,7 @@ from typing import Literal
 
 from filelock import FileLock
 
-from services import embeddings, ingestion, jobs, sweep, unpacking
+from services import adding, embeddings, ingestion, jobs, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
 from services.errors import HaloError, NotFoundError, ParserStoppedError, UserInputError
@@ -235,7 +235,7 @@ class Pipeline:
         unfinished = target.with_suffix(".part")
         name = str(job.fields.get("file_name") or (source.model_extra or {}).get("file_name") or "")
         original = workspace.original(job.fields.get("sha256") or source.sha256 or "-")
-        password = ingestion.take_password(job.id)
+        password = jobs.take_password(job.id)
         document = reader.read(
             original,
             name or source.name,
@@ -296,7 +296,7 @@ class Pipeline:
                 reason=error.message,
             )
             return
-        ingestion.add_children(workspace, source, taken)
+        adding.add_children(workspace, source, taken)
 
 
 def _at_end(source: Source) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from services import ingestion
+from services import adding, ingestion
 from services.errors import NotFoundError
 from services.pipeline import Pipeline
 from services.search import search
@@ -41,7 +41,7 @@ def index_source_text(title: str, body: str, meta: dict[str, Any] | None = None)
     ``meta`` may hold ``type`` and ``meta`` as in the reference system; the latter is kept.
     """
     workspace = open_workspace()
-    added = ingestion.add_text(workspace, title, body)
+    added = adding.add_text(workspace, title, body)
     source_id = added.source_id or ""
     if meta and meta.get("meta"):
         update_sources({source_id: {"meta": str(meta["meta"])}}, workspace)

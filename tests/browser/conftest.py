@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
-from services import ingestion, notebooks
+from services import adding, ingestion, notebooks
 from services.intake import Incoming
 from services.workspace import Workspace, open_workspace
 
@@ -49,10 +49,10 @@ class App:
     def add(self, *files: tuple[str, bytes]) -> list[str]:
         """Put files into the notebook, as another process would; the server reads them."""
         incoming = [Incoming(name, data) for name, data in files]
-        return [added.source_id or "" for added in ingestion.add_files(self.workspace, incoming)]
+        return [added.source_id or "" for added in adding.add_files(self.workspace, incoming)]
 
     def add_text(self, title: str, body: str) -> str:
-        return ingestion.add_text(self.workspace, title, body).source_id or ""
+        return adding.add_text(self.workspace, title, body).source_id or ""
 
     def ready(self, ids: Sequence[str], *, seconds: float = 60) -> None:
         """Wait until the server has read these sources."""

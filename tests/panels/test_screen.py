@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from services import chat, ingestion, notes, storage
+from services import adding, chat, ingestion, notes, storage
 from services.workspace import open_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def test_pages_run(name: str, language: str) -> None:
 
 def test_a_source_has_a_row() -> None:
     workspace = open_workspace()
-    ingestion.add_text(workspace, "Draft", "Some text.")
+    adding.add_text(workspace, "Draft", "Some text.")
     screen = run()
     assert [button.label for button in screen.button if button.key == "add"] == ["Add sources"]
     (view,) = ingestion.list_sources(workspace)

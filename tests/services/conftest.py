@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from services import lance
-from services.ingestion import add_files
+from services.adding import add_files
 from services.intake import Incoming
 from services.models import Source
 from services.pipeline import Pipeline

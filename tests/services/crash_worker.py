@@ -11,7 +11,8 @@ import time
 from typing import Any
 
 from services import chat, notes
-from services.ingestion import add_files, list_sources, reindex_sources, rename_source
+from services.adding import add_files
+from services.ingestion import list_sources, reindex_sources, rename_source
 from services.intake import Incoming
 from services.pipeline import Pipeline
 from services.workspace import open_workspace

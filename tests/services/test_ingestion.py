@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from services import jobs
+from services.adding import add_files, add_text, settle_same_name
 from services.errors import NotFoundError, UserInputError
 from services.ingestion import (
-    add_files,
-    add_text,
     cancel_source,
     delete_sources,
     extract_document_payload,
@@ -23,7 +22,6 @@ from services.ingestion import (
     restore_sources,
     retry_source,
     set_selected,
-    settle_same_name,
 )
 from services.intake import LONGEST_NAME, Incoming, folder_files, shown_name
 from services.search import search

@@ -3,8 +3,8 @@
 import pytest
 
 from services import notebooks
+from services.adding import add_text
 from services.errors import NotFoundError, UserInputError
-from services.ingestion import add_text
 from services.storage import load_sources
 from services.workspace import Workspace, open_workspace
 

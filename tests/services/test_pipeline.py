@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from services import jobs
+from services.adding import add_files
 from services.embeddings.hashed import HashEmbedder
 from services.errors import EmbedderError
-from services.ingestion import add_files, cancel_source, delete_sources, list_sources, retry_source
+from services.ingestion import cancel_source, delete_sources, list_sources, retry_source
 from services.intake import Incoming
 from services.lance import open_table
 from services.lance_import import import_lancedb

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from services import jobs, lance, sweep, trash
-from services.ingestion import add_files, delete_sources, restore_sources
+from services.adding import add_files
+from services.ingestion import delete_sources, restore_sources
 from services.intake import Incoming
 from services.lance import VectorTable, open_table
 from services.models import Job, new_id

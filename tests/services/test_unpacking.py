@@ -13,9 +13,10 @@ import pypdf
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from services import ingestion, jobs, sweep, unpacking
+from services import adding, ingestion, jobs, sweep, unpacking
+from services.adding import add_files
 from services.errors import NotFoundError
-from services.ingestion import add_files, delete_sources, reindex_sources, retry_source
+from services.ingestion import delete_sources, reindex_sources, retry_source
 from services.intake import Incoming, folder_files, take_in
 from services.models import Source
 from services.parsers import archive, attached
@@ -254,7 +255,7 @@ def test_files_in_a_pdf_are_sources(library: Library, tmp_path: Path) -> None:
 def test_children_of_a_source_that_is_gone_are_dropped(workspace: Workspace) -> None:
     gone = Source(name="m.eml")
     taken = [take_in(workspace, Incoming("n.txt", b"words"))]
-    assert ingestion.add_children(workspace, gone, taken) == []
+    assert adding.add_children(workspace, gone, taken) == []
     with pytest.raises(NotFoundError):
         get_source(gone.id, workspace)
 
