@@ -22,17 +22,24 @@ from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock
+from pydantic import ValidationError
 
 from services import adding, embeddings, ingestion, jobs, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
-from services.errors import HaloError, NotFoundError, ParserStoppedError, UserInputError
+from services.errors import (
+    HaloError,
+    NotFoundError,
+    ParserStoppedError,
+    StorageError,
+    UserInputError,
+)
 from services.indexer import Indexer, commit_move
 from services.jsonfile import dump, fsync_folder, replace_file
 from services.models import Document, Job, Source
 from services.passages import readable_title, record_fields, row
 from services.reading import Reader
-from services.settings import embedder_name
+from services.settings import embedder_name, passage_tokens
 from services.storage import get_source, load_sources
 from services.tables import named_table, writing_table
 from services.task import Task
@@ -236,7 +243,7 @@ class Pipeline:
         name = str(job.fields.get("file_name") or (source.model_extra or {}).get("file_name") or "")
         original = workspace.original(job.fields.get("sha256") or source.sha256 or "-")
         password = jobs.take_password(job.id)
-        document = reader.read(
+        document = self._known_document(task, unfinished) or reader.read(
             original,
             name or source.name,
             out=unfinished,
@@ -257,7 +264,8 @@ class Pipeline:
             task.table_name, task.table = writing_table(workspace)
         title = readable_title(name or source.name)
         embedder = get_embedder(task.table.identity)
-        chunks = chunk_document(document, embedder.count_tokens, title=title)
+        longest = min(passage_tokens(), embedder.max_tokens)
+        chunks = chunk_document(document, embedder.count_tokens, max_tokens=longest, title=title)
         task.rows = [
             row(source, job, number, chunk, title, document) for number, chunk in enumerate(chunks)
         ]
@@ -267,6 +275,18 @@ class Pipeline:
             text = passage_text(new["title"], new["headings"], new["text"])
             task.pending.append((new["chunk_id"], text))
         self._indexer.add(task)
+
+    def _known_document(self, task: Task, copy: Path) -> Document | None:
+        """What was read before, copied for a source that only moves to another embedder; None where
+        it has to be read."""
+        if not task.job.moving:
+            return None
+        try:
+            document = ingestion.load_document(task.workspace, task.source.id)
+        except (NotFoundError, StorageError, ValidationError):
+            return None
+        copy.write_bytes(document.model_dump_json().encode())
+        return document
 
     def _add_attachments(
         self, task: Task, reader: Reader, original: Path, document: Document, password: str | None

@@ -56,6 +56,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address.",
     ),
     Setting("HALO_UPLOAD_LIMIT_MB", "200", "Largest file HALO takes in, in megabytes."),
+    Setting(
+        "HALO_PASSAGE_TOKENS",
+        "320",
+        "Longest passage, in the embedder's tokens. Sources read from then on follow it; for those "
+        "that are there: `halo reindex`.",
+    ),
     Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -122,14 +128,25 @@ def embedder_name() -> str:
 
 
 def upload_limit() -> int:
-    """The largest file taken in, in bytes."""
-    value = setting("HALO_UPLOAD_LIMIT_MB") or "200"
-    if not value.isdigit() or int(value) < 1:
+    """The largest file taken in, in bytes. Raises SettingsError."""
+    return _whole_number("HALO_UPLOAD_LIMIT_MB", least=1) * 1_000_000
+
+
+def passage_tokens() -> int:
+    """The most tokens a passage may have. Raises SettingsError."""
+    return _whole_number("HALO_PASSAGE_TOKENS", least=64)
+
+
+def _whole_number(name: str, least: int) -> int:
+    value = setting(name) or _BY_NAME[name].default
+    if not value.isdecimal() or int(value) < least:
         raise SettingsError(
-            f"HALO_UPLOAD_LIMIT_MB is set to “{value}”, which is not a number of megabytes.",
+            f"{name} is set to “{value}”; it takes whole numbers from {least}.",
             code="bad_number",
-            step="Use a whole number such as 200.",
-            name="HALO_UPLOAD_LIMIT_MB",
+            step=f"Use a number such as {_BY_NAME[name].default}.",
+            name=name,
             value=value,
+            least=least,
+            usual=_BY_NAME[name].default,
         )
-    return int(value) * 1_000_000
+    return int(value)

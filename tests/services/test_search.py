@@ -150,6 +150,33 @@ def test_another_embedder_moves_everything_at_once(
     assert "wells.md" in names(library.workspace, "nitrate")
 
 
+def test_moving_to_another_embedder_reads_no_file_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wells, parts = library.add(wells=WELLS, parts=PARTS)
+    library.workspace.original(wells.sha256 or "").unlink()
+    library.workspace.document(parts.id, parts.revision or "").write_text("{", encoding="utf-8")
+    monkeypatch.setenv("HALO_EMBEDDING_MODEL", "hash-8")
+    reindex_sources(library.workspace)
+    library.wait([wells.id, parts.id])
+    moved = load_sources(library.workspace)
+    assert {(source.status, source.error) for source in moved} == {("ready", None)}
+    assert len({source.table for source in moved} - {"sources"}) == 1
+    assert names(library.workspace, "nitrate")[0] == "wells.md"
+
+
+def test_sources_are_cut_anew_when_the_length_of_passages_changes(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (long,) = library.add(long="\n\n".join(f"Well {n} was sampled in May. " * 8 for n in range(40)))
+    monkeypatch.setenv("HALO_PASSAGE_TOKENS", "64")
+    reindex_sources(library.workspace, [long.id])
+    library.wait([long.id])
+    (cut,) = load_sources(library.workspace)
+    assert cut.chunks > 2 * long.chunks
+    assert names(library.workspace, "well 7")
+
+
 @pytest.mark.parametrize(
     ("query", "terms"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from services import settings, storage
+from services.errors import SettingsError
 from services.settings import setting
 from services.workspace import Workspace
 
@@ -30,3 +31,13 @@ def test_a_key_in_the_data_folder_is_not_used(
     storage.update_config({"OPENAI_API_KEY": "sk-1", "HALO_DATA_DIR": "/elsewhere"}, workspace)
     assert setting("OPENAI_API_KEY") is None
     assert settings.data_dir() == workspace.home
+
+
+@pytest.mark.parametrize("value", ["many", "63", "-1", "64.5", "٦٤x"])
+def test_a_number_that_is_none_or_too_small_is_a_sentence(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HALO_PASSAGE_TOKENS", value)
+    with pytest.raises(SettingsError, match="HALO_PASSAGE_TOKENS is set to") as caught:
+        settings.passage_tokens()
+    assert caught.value.code == "bad_number"
