@@ -12,7 +12,6 @@ C loop (``map``) and fill one array, several times faster than an object a chara
 from __future__ import annotations
 
 import ctypes
-import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,8 +35,12 @@ Ints = NDArray[np.int64]
 _FONT_NAME_BYTES = 64
 _MAP_SAMPLE = 4
 """Of how many words one is asked whether its glyphs are mapped; fonts fail as a whole."""
-# U+0002 is what pdfium writes for a hyphen at a line end, with nothing between the two halves.
-_WORD = re.compile(r"[^\s\x02\ufffe]+[\x02\ufffe]?")
+_LINE_HYPHENS = (0x0002, 0xFFFE)
+"""What pdfium writes for a hyphen at a line end, with nothing between the two halves."""
+_APART = np.zeros(0x10000, dtype=bool)
+"""Whether a character ends a word: white space, hyphens at a line end; none beyond the table."""
+_APART[[code for code in range(0x3001) if chr(code).isspace()]] = True
+_APART[list(_LINE_HYPHENS)] = True
 
 
 def _bind(function: Any, *arguments: Any, result: Any = ctypes.c_int) -> Any:
@@ -116,6 +119,20 @@ def password_needed(*, given: bool) -> PasswordNeededError:
     )
 
 
+def code_points(text: str) -> NDArray[np.uint32]:
+    """The characters of a text as numbers, one each, lone surrogates included."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+
+
+def word_spans(text: str) -> tuple[Ints, Ints]:
+    """Where the words of a text start and end; a hyphen at a line end belongs to its word."""
+    codes = np.append(code_points(text), np.uint32(ord(" ")))
+    inside = ~_APART[np.minimum(codes, 0xFFFF)]
+    edges = np.flatnonzero(np.diff(inside, prepend=False))
+    starts, ends = edges[::2], edges[1::2]
+    return starts, ends + np.isin(codes[ends], _LINE_HYPHENS)
+
+
 @dataclass(frozen=True, slots=True)
 class PageText:
     """The words of one page in pdfium's reading order (n words).
@@ -171,9 +188,7 @@ class TextPage:
     def words(self) -> PageText:
         """The page's words with one box each."""
         text = self.characters()
-        spans = [match.span() for match in _WORD.finditer(text)]
-        starts = np.array([start for start, _ in spans], dtype=np.int64)
-        ends = np.array([end for _, end in spans], dtype=np.int64)
+        starts, ends = word_spans(text)
         boxes, turns = self._word_boxes(starts, ends)
         sample = starts[::_MAP_SAMPLE].tolist()
         errors = list(map(_has_map_error, repeat(self._handle), sample)).count(1)

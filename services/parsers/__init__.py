@@ -147,7 +147,7 @@ def _finish(document: Document, kind: Kind, name: str) -> Document:
     if _FILLER_TITLES.fullmatch(document.title):
         document.title = _stem(name)
     document.settle()
-    report.words = sum(1 for block in document.blocks for _ in _WORD.finditer(block.text))
+    report.words = sum(len(_WORD.findall(block.text)) for block in document.blocks)
     if not report.words:
         raise _no_text(document)
     if not report.tables:

@@ -20,6 +20,8 @@ _SECTION = re.compile(
     r"(?:item|note|part|section|chapter|appendix|exhibit)\s+[\divxa-z]+\b", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"[.!?:;][\"”’)]*$")
+_LINES_ABOVE = 8
+"""How many lines tell how far the lines of a paragraph reach."""
 
 _RANKS = (
     re.compile(r"part\s+[\divx]+\b", re.IGNORECASE),
@@ -199,11 +201,13 @@ def _starts_paragraph(run: list[Row], row: Row, leading: float, flow: list[Row])
         return True
     if _BULLET.match(row.text) or (_NUMBERED.match(row.text) and row.left <= before.left + 2):
         return True
-    ended = _SENTENCE_END.search(before.text) is not None
-    short = before.right < max(one.right for one in run) - 0.15 * (row.right - row.left)
-    if ended and (row.left > before.left + row.size or (short and len(run) > 1)):
+    if _SENTENCE_END.search(before.text) is None:
+        return False
+    reach = max([one.right for one in run[-_LINES_ABOVE:]])
+    short = before.right < reach - 0.15 * (row.right - row.left)
+    if row.left > before.left + row.size or (short and len(run) > 1):
         return True
-    return ended and short and before.left - row.left > 0.5 * row.size
+    return short and before.left - row.left > 0.5 * row.size
 
 
 def _close(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 import numpy as np
 
-from services.pdfium import PageText, TextPage
+from services.pdfium import PageText, TextPage, code_points
 
 CELL_GAP = 1.2
 """A gap of this many font sizes starts another segment."""
@@ -25,8 +25,8 @@ LOOSE_GAP = 0.4
 """From here on a gap may be one between cells set close together."""
 
 _LONGEST_HEAD = 90
-_BEFORE_GAP = frozenset("0123456789)%—–")
-_AFTER_GAP = frozenset("0123456789($€£¥(—–-")
+_BEFORE_GAP = np.array([ord(character) for character in "0123456789)%—–"], dtype=np.uint32)
+_AFTER_GAP = np.array([ord(character) for character in "0123456789($€£¥—–-"], dtype=np.uint32)
 _RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _SPACES = re.compile(r"\s+")
 _LEADERS = re.compile(r"[.·…_]{4,}|(?:[.·…] ){3,}[.·…]?")
@@ -65,43 +65,28 @@ class Segment:
 
 @dataclass(slots=True)
 class Row:
-    """Segments side by side, in reading order."""
+    """Segments side by side, in reading order, and their line as a whole."""
 
     segments: list[Segment]
+    text: str = field(init=False)
+    left: float = field(init=False)
+    top: float = field(init=False)
+    right: float = field(init=False)
+    bottom: float = field(init=False)
+    size: float = field(init=False)
+    bold: bool = field(init=False)
+    italic: bool = field(init=False)
 
-    @property
-    def text(self) -> str:
-        segments = self.segments
-        return segments[0].text if len(segments) == 1 else " ".join(one.text for one in segments)
-
-    @property
-    def left(self) -> float:
-        return min([one.left for one in self.segments])
-
-    @property
-    def right(self) -> float:
-        return max([one.right for one in self.segments])
-
-    @property
-    def top(self) -> float:
-        return min([one.top for one in self.segments])
-
-    @property
-    def bottom(self) -> float:
-        return self.segments[0].bottom
-
-    @property
-    def size(self) -> float:
-        segments = self.segments
-        return segments[0].size if len(segments) == 1 else max([one.size for one in segments])
-
-    @property
-    def bold(self) -> bool:
-        return all(one.bold for one in self.segments)
-
-    @property
-    def italic(self) -> bool:
-        return all(one.italic for one in self.segments)
+    def __post_init__(self) -> None:
+        first = self.segments[0]
+        self.text, self.left, self.top, self.right = first.text, first.left, first.top, first.right
+        self.bottom, self.size = first.bottom, first.size
+        self.bold, self.italic = first.bold, first.italic
+        for one in self.segments[1:]:
+            self.text = f"{self.text} {one.text}"
+            self.left, self.right = min(self.left, one.left), max(self.right, one.right)
+            self.top, self.size = min(self.top, one.top), max(self.size, one.size)
+            self.bold, self.italic = self.bold and one.bold, self.italic and one.italic
 
 
 @dataclass(slots=True)
@@ -158,14 +143,8 @@ def _segments(
     smaller = np.minimum(size[1:], size[:-1])
     overlap = np.minimum(bottom[1:], bottom[:-1]) - np.maximum(top[1:], top[:-1])
     gap = np.maximum(left[1:] - right[:-1], left[:-1] - right[1:])
-    numbers = np.fromiter(
-        (
-            text[end - 1] in _BEFORE_GAP and text[start] in _AFTER_GAP
-            for end, start in zip(ends[:-1].tolist(), starts[1:].tolist(), strict=True)
-        ),
-        dtype=bool,
-        count=len(starts) - 1,
-    )
+    codes = code_points(text)
+    numbers = np.isin(codes[ends[:-1] - 1], _BEFORE_GAP) & np.isin(codes[starts[1:]], _AFTER_GAP)
     wide = gap > LOOSE_GAP * np.maximum(smaller, 1.0)
     limit = np.where(numbers, NUMBER_GAP, CELL_GAP) * np.maximum(smaller, 1.0)
     breaks = (overlap < 0.5 * smaller) | (gap > limit)
@@ -286,7 +265,7 @@ def _vertical_rows(words: PageText) -> list[Row]:
             bands[-1] = (max(bands[-1][0], bottom), bands[-1][1])
         else:
             bands.append((bottom, [i]))
-    rows: list[Row] = []
+    columns: list[Segment] = []
     for _, members in bands:
         before: Segment | None = None
         for i in sorted(members, key=lambda i: (-round(words.boxes[i, 2] / 4), words.boxes[i, 1])):
@@ -297,8 +276,8 @@ def _vertical_rows(words: PageText) -> list[Row]:
                 before.bottom = bottom
                 continue
             before = Segment(text, left, top, right, bottom, right - left, False, False, i)
-            rows.append(Row([before]))
-    return rows
+            columns.append(before)
+    return [Row([column]) for column in columns]
 
 
 def _flows(segments: list[Segment], width: float) -> list[list[Row]]:
@@ -382,17 +361,13 @@ def _gutter(segments: list[Segment], width: float) -> float | None:
 
 def _rows(segments: list[Segment]) -> list[Row]:
     """Segments of one column grouped into lines, top to bottom."""
-    rows: list[Row] = []
+    lines: list[list[Segment]] = []
     for segment in sorted(segments, key=lambda one: (one.bottom, one.order)):
-        last = rows[-1].segments[0] if rows else None
-        if last and _on_one_line(last, segment):
-            rows[-1].segments.append(segment)
+        if lines and _on_one_line(lines[-1][0], segment):
+            lines[-1].append(segment)
         else:
-            rows.append(Row([segment]))
-    for row in rows:
-        if len(row.segments) > 1:
-            row.segments = _in_line(row.segments)
-    return rows
+            lines.append([segment])
+    return [Row(_in_line(line) if len(line) > 1 else line) for line in lines]
 
 
 def _on_one_line(above: Segment, below: Segment) -> bool:
