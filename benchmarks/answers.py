@@ -2,12 +2,10 @@
 
     python -m benchmarks.answers DIR... [--sample N] [--embedder local|hash|none] [--json]
 
-Each DIR holds ``corpus.jsonl`` (id, title, text; ``kind`` "table" and ``block`` where they apply),
-``queries.jsonl`` (id, text, answers; ``unanswerable`` or ``answerability``, ``block``, ``doc``)
-and ``qrels.tsv``. Everything goes through the product: chunking, the index in a data folder of its
-own, search, ``extractive_answer``. Ids of the form ``NAME#pN`` are pages of one source; a question
-with a ``block`` or ``doc`` is asked of these sources only. Questions that lean on a conversation
-are left out. Columns, each a share of the questions it applies to:
+Each DIR is a folder as benchmarks/collection.py describes; questions may also have ``answers`` and
+``unanswerable`` or ``answerability``. Everything goes through the product: chunking, the index in a
+data folder of its own, search, ``extractive_answer``. Questions that lean on a conversation are
+left out. Columns, each a share of the questions it applies to:
 
 - ``gold``: a gold answer stands inside the cited quotes, the first five of at most 600 characters;
 - ``place``: a cited quote is from a judged document (page);
@@ -26,108 +24,34 @@ Other questions of these sets, financebench and mtrag-un took no part.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import re
 import statistics
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.collection import Collection, load
 from services import embeddings
 from services.answers import extractive_answer
-from services.chunking import chunk_document, passage_text
 from services.embeddings import Embedder, get_embedder
-from services.models import Answer, Block, Document, Job, Source
-from services.passages import readable_title, record_fields, row
+from services.models import Answer
 from services.search import Mode, search
-from services.storage import save_sources
-from services.tables import writing_table
-from services.workspace import Workspace, create_workspace
 
 PASSAGES = 12
 QUOTES, QUOTE_CHARS = 5, 600
 
 
-@dataclass
-class Collection:
-    """One DIR: its questions, judgements, and where its corpus went."""
-
-    name: str
-    queries: list[dict[str, Any]]
-    judged: dict[str, set[str]]
-    workspace: Workspace
-    scopes: dict[str, list[str]] = field(default_factory=dict)
-    """Source ids of a block or document."""
-    places: dict[str, str] = field(default_factory=dict)
-    """Source id -> document id in the corpus, without its page."""
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def load(folder: Path) -> Collection:
-    """Index the corpus of a DIR in a notebook of its own."""
-    judged: dict[str, set[str]] = defaultdict(set)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, judged_id, grade = line.split("\t")
-        if int(grade) > 0:
-            judged[query].add(judged_id)
-    queries = [q for q in read_lines(folder / "queries.jsonl") if not q.get("history")]
-    held = Collection(folder.name, queries, judged, create_workspace(folder.name))
-    grouped: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for entry in read_lines(folder / "corpus.jsonl"):
-        if entry["text"].strip():
-            grouped[entry["id"].split("#p")[0]].append(entry)
-    sources: list[Source] = []
-    rows: list[dict[str, Any]] = []
-    table_name, table = writing_table(held.workspace)
-    counter = get_embedder(table.identity)
-    for name, entries in grouped.items():
-        source = Source(name=str(entries[0]["title"] or name))
-        title = readable_title(source.name) if entries[0]["title"] else ""
-        document = Document(
-            title=title,
-            blocks=[
-                Block(
-                    text=entry["text"],
-                    kind="table" if entry.get("kind") == "table" else "paragraph",
-                    page=int(entry["id"].split("#p")[1]) if "#p" in entry["id"] else None,
-                )
-                for entry in entries
-            ],
-        ).settle()
-        job = Job(source_id=source.id)
-        chunks = chunk_document(document, counter.count_tokens, title=title)
-        rows += [row(source, job, n, chunk, title, document) for n, chunk in enumerate(chunks)]
-        fields = record_fields(document, job, table_name, len(chunks))
-        fields |= {"status": "ready", "vectors": len(chunks)}
-        sources.append(source.model_copy(update=fields))
-        held.places[source.id] = name
-        for key in {str(entries[0].get("block", "")), name}:
-            held.scopes.setdefault(key, []).append(source.id)
-    table.add(rows)
-    for at in range(0, len(rows), 256):
-        part = rows[at : at + 256]
-        texts = [passage_text(r["title"], r["headings"], r["text"]) for r in part]
-        table.fill([r["chunk_id"] for r in part], counter.embed_passages(texts))
-    table.refresh()
-    save_sources(sources, held.workspace)
-    return held
-
-
 def ask(held: Collection, query: dict[str, Any], embedder: Embedder | None) -> tuple[Answer, float]:
     """The answer from ``held`` and the milliseconds that answering took, search apart."""
-    scope = held.scopes.get(str(query.get("doc") or query.get("block", "-")))
     mode: Mode = "hybrid" if embedder else "text"
-    result = search(held.workspace, query["text"], k=PASSAGES, mode=mode, source_ids=scope)
+    result = search(
+        held.workspace, query["text"], k=PASSAGES, mode=mode, source_ids=held.scope(query)
+    )
     began = time.perf_counter()
     answer = extractive_answer(query["text"], result, embedder)
     return answer, (time.perf_counter() - began) * 1000
@@ -142,7 +66,7 @@ def holds_gold(answer: Answer, golds: Iterable[str]) -> bool:
     return any(gold and gold in quote for gold in map(normal, golds) for quote in quotes)
 
 
-def cites_place(held: Collection, answer: Answer, judged: set[str]) -> bool:
+def cites_place(held: Collection, answer: Answer, judged: dict[str, int]) -> bool:
     for citation in answer.citations[:QUOTES]:
         name = held.places[citation.source_id]
         pages = range(citation.page or 0, (citation.page_end or citation.page or 0) + 1)
@@ -160,17 +84,21 @@ def measure(
 ) -> dict[str, Any]:
     """One row of the table."""
     chosen = random.Random(7)
-    good = [q for q in held.queries if held.judged.get(q["id"]) and not is_unanswerable(q)]
-    traps = [q for q in held.queries if is_unanswerable(q)]
+    alone = [q for q in held.queries if not q.get("history")]
+    good = [q for q in alone if held.grades.get(q["id"]) and not is_unanswerable(q)]
+    traps = [q for q in alone if is_unanswerable(q)]
     strange = [
-        {"text": q["text"]} for other in others for q in other.queries if not is_unanswerable(q)
+        {"text": q["text"]}
+        for other in others
+        for q in other.queries
+        if not is_unanswerable(q) and not q.get("history")
     ]
     for questions in (good, traps, strange):
         chosen.shuffle(questions)
     answers = [(q, *ask(held, q, embedder)) for q in good[:sample]]
     refused = [not answer.grounded for _, answer, _ in answers]
     gold = [holds_gold(answer, q["answers"]) for q, answer, _ in answers if q.get("answers")]
-    place = [cites_place(held, answer, held.judged[q["id"]]) for q, answer, _ in answers]
+    place = [cites_place(held, answer, held.grades[q["id"]]) for q, answer, _ in answers]
     trapped = [not ask(held, q, embedder)[0].grounded for q in traps[:sample]]
     off = [not ask(held, q, embedder)[0].grounded for q in strange[:sample]]
     given = [answer for _, answer, _ in answers if answer.grounded]

@@ -46,6 +46,11 @@ def table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool = False) 
     print("\n".join("| " + " | ".join(line) + " |" for line in cells))
 
 
+def plain_json(rows: Sequence[dict[str, Any]]) -> None:
+    """Print rows alone, for programs that read them."""
+    print(json.dumps(rows, indent=2))
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
