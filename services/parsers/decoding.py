@@ -22,7 +22,6 @@ _BOMS = (
 _SAMPLE = 15_000
 """Bytes of lines beyond ASCII that a guess is scored on."""
 _BEYOND = re.compile("[^\x00-\x7f]")
-_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*[\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def _guess(data: bytes) -> Decoded:
 
 def _sample(data: bytes) -> bytes:
     """Whole lines beyond ASCII, taken evenly over the file, about ``_SAMPLE`` bytes."""
-    lines = _BEYOND_ASCII.findall(data)
+    lines = [line for line in data.splitlines(keepends=True) if not line.isascii()]
     every = sum(map(len, lines)) // _SAMPLE + 1
     return b"".join(lines[::every])[: 2 * _SAMPLE]
 

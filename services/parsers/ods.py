@@ -27,7 +27,7 @@ from services.parsers.odf_package import (
     counted,
 )  # fmt: skip
 from services.parsers.regions import Budget, add_region, fill_report, regions
-from services.parsers.sniff import damaged
+from services.parsers.sniff import BROKEN_ZIP, damaged
 
 _MOST_ROWS = 1 << 20
 _MOST_COLUMNS = 1 << 14
@@ -149,7 +149,7 @@ class _Reader:
         try:
             while (found := next(self._events, None)) is not None:
                 yield found  # "yield from" would close the events with their first reader
-        except etree.XMLSyntaxError as error:
+        except (etree.XMLSyntaxError, *BROKEN_ZIP) as error:
             raise damaged("OpenDocument file") from error
 
     def _cells(self, row: etree._Element, number: int, merges: list[Merge]) -> dict[int, str]:

@@ -182,7 +182,11 @@ def attachments(path: Path, folder: Path, password: str | None = None) -> list[E
         try:
             for index in range(source.count_attachments()):
                 file = source.get_attachment(index)
-                writer.add(clean(file.get_name())[0], bytes(file.get_data()))
+                try:
+                    data = bytes(file.get_data())
+                except pypdfium2.PdfiumError:  # its content is missing or damaged
+                    continue
+                writer.add(clean(file.get_name())[0], data)
         finally:
             source.close()
     return writer.found

@@ -131,7 +131,14 @@ def giant_attribute(rng: random.Random, data: bytes) -> bytes:
 
 
 def odd_attribute(rng: random.Random, data: bytes) -> bytes:
-    odd = (*NUMBERS, b"../../../etc/passwd", b"http://127.0.0.1:9/x", b"#", b"rId1", b"A0:ZZZ9999999")
+    odd = (
+        *NUMBERS,
+        b"../../../etc/passwd",
+        b"http://127.0.0.1:9/x",
+        b"#",
+        b"rId1",
+        b"A0:ZZZ9999999",
+    )
     return _between(rng, data, _ATTRIBUTE, b'="' + rng.choice(odd) + b'"')
 
 
@@ -172,7 +179,7 @@ MARKUP: tuple[Mutation, ...] = (
 
 def odd_value(rng: random.Random, data: bytes) -> bytes:
     depth = rng.choice((40, 1500, 100_000))
-    odd = (*NUMBERS, b"null", b"[]", b"{}", b'""', b'"\\ud800"', b'{"a": 1, "a": 2}', b"[[1], {}, 2]",
+    odd = (*NUMBERS, b"null", b"[]", b"{}", b'""', b'"\\ud800"', b'{"a": 1, "a": 2}', b"[[1], {}]",
            b"[" * depth + b"1" + b"]" * depth, b'{"a":' * depth + b"1" + b"}" * depth)  # fmt: skip
     return _between(rng, data, _VALUE, rng.choice(odd))
 

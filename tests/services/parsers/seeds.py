@@ -24,6 +24,7 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 from pypdf import PdfWriter
+from pypdf.constants import PageLabelStyle
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import getSampleStyleSheet
@@ -33,6 +34,7 @@ from tests.services.parsers.test_epub import CONTAINER, page
 from tests.services.parsers.test_msg import Tree, compound, mail, properties, text
 from tests.services.parsers.test_odf import package
 from tests.services.parsers.test_structured import ARTICLE
+from tests.services.parsers.test_xlsb import yields
 
 Seed = Callable[[], bytes]
 
@@ -73,7 +75,7 @@ def pdf(*, compressed: bool = True) -> bytes:
 def pdf_with_more() -> bytes:
     """Page labels, an outline, an attachment, and a password that everybody has."""
     writer = PdfWriter(io.BytesIO(pdf()))
-    writer.set_page_label(0, 0, style="/r")
+    writer.set_page_label(0, 0, style=PageLabelStyle.LOWERCASE_ROMAN)
     writer.add_outline_item(title="Yields", page_number=0)
     writer.add_attachment("notes.txt", b"Attached words.")
     writer.encrypt("", "owner", algorithm="AES-256")
@@ -160,14 +162,14 @@ def old_workbook() -> bytes:
 
 
 def odt() -> bytes:
-    return _packed(
+    return zipped(
         package(
             "text",
             '<text:h text:outline-level="1">Yields</text:h><text:p>The harvest<text:note '
             'text:note-class="footnote"><text:note-citation>1</text:note-citation><text:note-body>'
             "<text:p>Of wheat</text:p></text:note-body></text:note> was good.</text:p>"
-            '<text:list text:style-name="L1"><text:list-item><text:p>wheat</text:p></text:list-item>'
-            "</text:list><table:table><table:table-row><table:table-cell><text:p>Region</text:p>"
+            '<text:list text:style-name="L1"><text:list-item><text:p>wheat</text:p>'
+            "</text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>Region</text:p>"
             "</table:table-cell><table:table-cell table:number-columns-spanned='2'><text:p>Tons"
             "</text:p></table:table-cell></table:table-row></table:table>",
         )
@@ -182,7 +184,7 @@ def ods() -> bytes:
         '<table:table-cell office:value-type="date" office:date-value="2021-03-04"><text:p>'
         "04/03/21</text:p></table:table-cell>"
     )
-    return _packed(
+    return zipped(
         package(
             "spreadsheet",
             f'<table:table table:name="Yields"><table:table-row>{cells}</table:table-row>'
@@ -194,7 +196,7 @@ def ods() -> bytes:
 
 
 def odp() -> bytes:
-    return _packed(
+    return zipped(
         package(
             "presentation",
             '<draw:page draw:name="One"><draw:frame presentation:class="title"><draw:text-box>'
@@ -225,7 +227,7 @@ def book() -> bytes:
         'href="b.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/>'
         '<itemref idref="b"/></spine></package>'
     )
-    return _packed(
+    return zipped(
         {
             "mimetype": b"application/epub+zip",
             "META-INF/container.xml": CONTAINER.encode(),
@@ -300,7 +302,9 @@ NOTEBOOK: dict[str, Any] = {
 
 
 def archive() -> bytes:
-    return zipped({"a/notes.txt": b"words of a member", "b.csv": table().encode(), "c.docx": word()})
+    return zipped(
+        {"a/notes.txt": b"words of a member", "b.csv": table().encode(), "c.docx": word()}
+    )
 
 
 def picture(form: str) -> bytes:
@@ -319,10 +323,6 @@ def recording() -> bytes:
     return buffer.getvalue()
 
 
-def _packed(parts: dict[str, bytes]) -> bytes:
-    return zipped(parts)
-
-
 def _saved(made: Any, *more: Any) -> bytes:
     buffer = io.BytesIO()
     made.save(buffer, *more)
@@ -339,6 +339,7 @@ SEEDS: dict[str, tuple[Seed, ...]] = {
     "xlsx": (workbook, workbook_of_another_program),
     "pptx": (deck,),
     "xls": (old_workbook,),
+    "xlsb": (yields,),
     "odt": (odt,),
     "ods": (ods,),
     "odp": (odp,),
