@@ -24,7 +24,8 @@ from services.parsers.sniff import damaged
 _WHAT = "Excel file"
 _BROKEN = (
     xlrd.XLRDError, CompDocError, struct.error, ArithmeticError, AssertionError, AttributeError,
-    LookupError, NameError, OSError, TypeError, ValueError,
+    LookupError, NameError, OSError, RecursionError,
+    TypeError, ValueError,
 )  # fmt: skip
 """What a broken workbook makes its reader raise, besides the errors that are meant for it."""
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import io
 import random
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
+
+from services.parsers.sniff import BROKEN_ZIP
 
 Mutation = Callable[[random.Random, bytes], bytes]
 
@@ -107,7 +110,8 @@ def odd_characters(rng: random.Random, data: bytes) -> bytes:
     at = rng.randrange(len(data) + 1)
     odd = rng.choice(
         (b'"', b"'", b"\0", b"\xff", b"\xed\xa0\x80", b"\xef\xbf\xbf", "\u202e".encode(), b"\x0c",
-         b"&#0;", b"&#xD800;", b"{", b"}", b"[", b"\\", b"<", b"]]>", b"\r", b"x" * 70_000, b"\n" * 5000)
+         b"&#0;", b"&#xD800;", b"{", b"}", b"[", b"\\", b"<", b"]]>", b"\r",
+         b"x" * 70_000, b"\n" * 5000)
     )  # fmt: skip
     return data[:at] + odd * rng.choice((1, 2, 20)) + data[at:]
 
@@ -195,7 +199,7 @@ def inside_zip(rng: random.Random, data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [(info, archive.read(info)) for info in archive.infolist()]
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError, RuntimeError):
+    except BROKEN_ZIP:
         members = []
     if not members:  # damaged before
         return rng.choice(BYTES)(rng, data)
@@ -211,7 +215,8 @@ def inside_zip(rng: random.Random, data: bytes) -> bytes:
     else:
         members[at] = info, mutate(rng, content)[0]
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
+        warnings.simplefilter("ignore")  # of names that come twice
         for each, body in members:
             made.writestr(each.filename, body)
     return buffer.getvalue()
