@@ -14,11 +14,12 @@ from typing import IO
 from lxml import etree
 
 from services.parsers import formats
+from services.parsers.attributes import whole
 from services.parsers.ooxml import Package, S
 from services.parsers.sniff import BROKEN_ZIP, damaged
 
-_REFERENCE = re.compile(r"([A-Z]{1,3})(\d+)")
-_MERGED = re.compile(rb'mergeCell [^>]*?ref="([A-Z]+\d+):([A-Z]+\d+)"')
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,9})")
+_MERGED = re.compile(rb'mergeCell [^>]*?ref="([A-Z]{1,3}\d{1,9}):([A-Z]{1,3}\d{1,9})"')
 _PLAIN = re.compile(r"-?\d{1,15}")
 
 
@@ -56,8 +57,7 @@ class Book:
         number = 0
         with self._package.open(part) as stream:
             for element in _stream(stream, "row", self._package.what):
-                given = element.get("r", "")
-                number = int(given) if given.isdigit() else number + 1
+                number = whole(element.get("r"), number + 1)
                 if len(element):
                     row = Row(number, self._cells(element))
                     if row.cells:
@@ -108,7 +108,7 @@ class Book:
             self.unsolved += 1
             return f"={formula}" if formula else ""
         if kind == "s":
-            at = int(value) if value.isdigit() else -1
+            at = whole(value, -1)
             return self._strings[at] if 0 <= at < len(self._strings) else ""
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
@@ -119,9 +119,8 @@ class Book:
         return self._number(value, cell.get("s", "0"))
 
     def _number(self, value: str, style: str) -> str:
-        code = (
-            self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
-        )
+        at = whole(style)
+        code = self._formats[at] if at < len(self._formats) else ""
         if not code and _PLAIN.fullmatch(value):
             return value
         try:
@@ -144,11 +143,10 @@ class Book:
             return []
         codes = dict(formats.BUILT_IN)
         for item in root.iter(f"{S}numFmt"):
-            if item.get("numFmtId", "").isdigit():
-                codes[int(item.get("numFmtId", ""))] = item.get("formatCode", "")
+            codes[whole(item.get("numFmtId"), -1)] = item.get("formatCode", "")
         styles = root.find(f"{S}cellXfs")
         found = [
-            codes.get(int(number) if (number := style.get("numFmtId", "")).isdigit() else 0, "")
+            codes.get(whole(style.get("numFmtId")), "")
             for style in (styles if styles is not None else ())
         ]
         return ["" if formats.is_plain(code) else code for code in found]

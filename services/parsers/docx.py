@@ -15,6 +15,7 @@ from lxml import etree
 
 from services.models import Block, Document
 from services.parsers import Progress, tables
+from services.parsers.attributes import whole
 from services.parsers.drawings import chart_rows, diagram_lines
 from services.parsers.numbering import Numbering
 from services.parsers.ooxml import C, Package, R, W, without_alternatives
@@ -28,6 +29,7 @@ _LEFT_OUT = frozenset(
     f"{W}{name}" for name in "del moveFrom delText instrText pPr rPr sdtPr sdtEndPr rt".split()
 )
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_DEEPEST_STYLE = 50
 _NO_TEXT = re.compile(r"[\W\d_]*")
 
 
@@ -254,7 +256,7 @@ class _Reader:
             texts.append("" if goes_on else tables.cell(self._flat(cell, " ")))
             span = cell.find(f"{W}tcPr/{W}gridSpan")
             width = span.get(f"{W}val", "1") if span is not None else "1"
-            texts += [""] * (min(int(width), 64) - 1 if width.isdigit() else 0)
+            texts += [""] * (max(whole(width, 1, most=64), 1) - 1)
         return texts
 
     def _drawing(self, element: etree._Element) -> None:
@@ -325,13 +327,13 @@ def _own_style(properties: etree._Element, base: _Style) -> _Style:
     outline = properties.find(f"{W}outlineLvl")
     if outline is not None:
         number = outline.get(f"{W}val", "9")
-        level = int(number) + 1 if number.isdigit() and int(number) < 9 else None
+        level = whole(number, 9) + 1 if whole(number, 9) < 9 else None
     item = properties.find(f"{W}numPr/{W}numId")
     if item is not None:
         list_id = item.get(f"{W}val") if item.get(f"{W}val") != "0" else None
     at = properties.find(f"{W}numPr/{W}ilvl")
-    if at is not None and at.get(f"{W}val", "").isdigit():
-        depth = min(int(at.get(f"{W}val", "0")), 9)
+    if at is not None:
+        depth = whole(at.get(f"{W}val"), depth, most=9)
     return _Style(level, list_id, depth, base.is_title)
 
 
@@ -346,7 +348,7 @@ def _styles(root: etree._Element | None) -> dict[str, _Style]:
 
     def make(style_id: str, above: frozenset[str]) -> _Style:
         element = elements.get(style_id)
-        if element is None or style_id in above:
+        if element is None or style_id in above or len(above) > _DEEPEST_STYLE:
             return _Style()
         if style_id not in made:
             based = element.find(f"{W}basedOn")

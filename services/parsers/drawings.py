@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
+from services.parsers.attributes import whole
 from services.parsers.ooxml import A, C, Package
 
 _DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
@@ -72,7 +73,7 @@ def _points(series: etree._Element, names: tuple[str, ...]) -> dict[int, str]:
         levels = element.findall(f".//{C}lvl")
         for level in reversed(levels) if levels else [element]:  # outermost label first
             for point in level.iter(f"{C}pt"):
-                at = int(point.get("idx", "0"))
+                at = whole(point.get("idx"))
                 value = _short(point.findtext(f"{C}v") or "")
                 found[at] = f"{found[at]} {value}" if levels and at in found else value
     return found

@@ -12,6 +12,7 @@ from pathlib import Path
 from lxml import etree
 
 from services.models import Document
+from services.parsers.attributes import whole
 from services.parsers.ooxml import Package
 
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:"
@@ -146,8 +147,7 @@ class OpenPackage:
 
 def counted(element: etree._Element, attribute: str, most: int) -> int:
     """An attribute that counts something from 1, at most ``most``."""
-    value = element.get(attribute, "1")
-    return max(min(int(value), most), 1) if value.isdecimal() and len(value) < 12 else 1
+    return max(whole(element.get(attribute), 1, most=most), 1)
 
 
 def chart(package: OpenPackage, target: str) -> tuple[str, list[list[str]]]:

@@ -1,0 +1,34 @@
+"""Real files and what people found in them: each is read or refused as it should be.
+
+The folder of cases lies beside the project or where HALO_CASES says; without it there is nothing
+to hold the files against. ``benchmarks.cases`` judges, and prints the table of outcomes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import cases
+from services.reading import Reader
+from tests.conftest import PROJECT
+
+FOLDER = Path(os.environ.get("HALO_CASES") or PROJECT.parent / "shared" / "cases")
+CASES = cases.cases(FOLDER) if (FOLDER / "expected.json").is_file() else []
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    with Reader() as one:
+        yield one
+
+
+@pytest.mark.skipif(not CASES, reason=f"no cases in {FOLDER}")
+@pytest.mark.parametrize("case", CASES, ids=[case["file"] for case in CASES])
+def test_a_real_file_comes_out_as_it_should(case: dict[str, Any], reader: Reader) -> None:
+    _, found = cases.faults(case, FOLDER, reader)
+    assert not found
