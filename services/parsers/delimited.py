@@ -10,10 +10,12 @@ from pathlib import Path
 
 from services.models import Document
 from services.parsers import Progress, tables
-from services.parsers.decoding import decode
+from services.parsers.decoding import opened
 
 _DELIMITERS = (",", ";", "\t", "|", "^", "~")
 _CELL_BUDGET = 2_000_000
+_SAMPLE = 200_000
+"""Characters by which the delimiter is chosen."""
 _STATED = re.compile(r"sep=(.)\n", re.IGNORECASE)
 
 
@@ -21,31 +23,31 @@ def parse(
     path: Path, name: str, *, password: str | None = None, progress: Progress | None = None
 ) -> Document:
     """Read a delimited file. Units: rows of data (without the header) and columns."""
-    decoded = decode(path.read_bytes())
     document = Document()
     report = document.report
-    decoded.tell(report)
-    text = decoded.text
-    stated = _STATED.match(text)
-    first_line = 1
-    if stated:
-        text, first_line = text[stated.end() :], 2
-    delimiter = stated[1] if stated else find_delimiter(text)
     rows: list[list[str]] = []
     numbers: list[int] = []
     left = _CELL_BUDGET
     csv.field_size_limit(1 << 30)
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     total = 0
-    for number, row in enumerate(reader, first_line):
-        cells = [tables.cell(value) for value in row]
-        if not any(cells):
-            continue
-        total += 1
-        if left > 0:
-            rows.append(cells)
-            numbers.append(number)
-            left -= len(cells)
+    file, decoded = opened(path)
+    decoded.tell(report)
+    with file:
+        sample = file.read(_SAMPLE)
+        stated = _STATED.match(sample)
+        delimiter = stated[1] if stated else find_delimiter(sample)
+        file.seek(0)
+        if stated:
+            file.readline()
+        for number, row in enumerate(csv.reader(file, delimiter=delimiter), 2 if stated else 1):
+            cells = [tables.cell(value) for value in row] if left > 0 else row
+            if not any(cells):
+                continue
+            total += 1
+            if left > 0:
+                rows.append(cells)
+                numbers.append(number)
+                left -= len(cells)
     if not rows:
         return document
     header_rows = int(tables.has_header(rows))
@@ -67,8 +69,8 @@ def parse(
 
 def find_delimiter(text: str) -> str:
     """The separator that splits the first rows most evenly into most columns; "," if none does."""
-    sample = text[:200_000]
-    if len(sample) < len(text):
+    sample = text[:_SAMPLE]
+    if len(sample) == _SAMPLE:  # the last row may be cut
         sample = sample[: sample.rfind("\n") + 1] or sample
     best, best_score = ",", (0.0, 0)
     for delimiter in _DELIMITERS:
