@@ -18,6 +18,8 @@ BUILT_IN = {9: "0%", 10: "0.00%", **dict.fromkeys((14, 15, 16, 17), "d/m/yy"),
 _NO_CODE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?![hms]+\])[^\]]*\]|general', re.IGNORECASE)
 _AFFIX = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|([$€£¥₹])|_.|\*.|\[[^\]]*\]')
 _DIGITS = re.compile(r"[0#?]")
+_SHOWS = re.compile(r"[0#?]|general", re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"]*"|\\.')
 _SECTION = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _CONDITION = re.compile(r"\[[<>=]")
 _LONGEST = 200
@@ -84,7 +86,11 @@ def _format(code: str) -> _Format:
     # A number that is scaled, split into a fraction or chosen by its size is stored as another
     # number than is shown: a unit of the format would be wrong beside it.
     scaled = re.search(r"[0#?],+(?![0#?,])|/|e[+-]", bare)
-    if scaled or not _DIGITS.search(bare) or any(map(_CONDITION.search, sections)):
+    if (
+        scaled
+        or (not _DIGITS.search(sections[0]) and "general" not in code.lower())
+        or any(map(_CONDITION.search, sections))
+    ):
         return _Format()
     affixes = tuple(map(_affixes, sections[:2]))
     return _Format(affixes=affixes) if any(any(pair) for pair in affixes) else _Format()
@@ -92,6 +98,7 @@ def _format(code: str) -> _Format:
 
 def _affixes(section: str) -> tuple[str, str]:
     """The literal text before the first and after the last digit of a format's section."""
+    section = re.sub("general", "0", section, flags=re.IGNORECASE)
     before, after, met = "", "", False
     at = 0
     while at < len(section):
