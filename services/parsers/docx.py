@@ -30,6 +30,16 @@ _LEFT_OUT = frozenset(
 )
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _DEEPEST_STYLE = 50
+_MOST_HEADER_ROWS = 3
+_OPERATORS = {f"{_MATH}f": "/", f"{_MATH}sSup": "^", f"{_MATH}sSub": "_"}
+_SYMBOLS = {
+    "symbol": dict(zip(
+        "44 57 61 62 67 64 65 6C 6D 70 73 77 A3 B0 B1 B3 B4 B9 BB AE".split(),
+        "ΔΩαβγδελμπσω≤°±≥×≠≈→", strict=True,
+    )),
+    "wingdings": dict(zip("6F A8 FB FC FD FE E0".split(), "☐☐✗✓☒☒→", strict=True)),
+}  # fmt: skip
+"""Signs that change what a text says, by font and the end of their code."""
 _NO_TEXT = re.compile(r"[\W\d_]*")
 
 
@@ -173,6 +183,10 @@ class _Reader:
                     parts.append("\n")
                 elif tag == f"{W}noBreakHyphen":
                     parts.append("-")
+                elif tag == f"{W}sym":
+                    parts.append(_symbol(child))
+                elif tag in _OPERATORS:
+                    between(child, _OPERATORS[tag])
                 elif tag == f"{W}txbxContent":
                     found.boxes.append(child)
                 elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
@@ -183,6 +197,18 @@ class _Reader:
                     if tag == f"{W}drawing" or tag == f"{W}pict":
                         found.drawings.append(child)
                     walk(child)
+
+        def between(formula: etree._Element, sign: str) -> None:
+            """The parts of a formula with a sign between them, which only their places show."""
+            operands = [part for part in formula if not part.tag.endswith("Pr")]
+            for number, operand in enumerate(operands):
+                if number:
+                    parts.append(sign)
+                at = len(parts)
+                walk(operand)
+                text = "".join(parts[at:])
+                if text and not text.isalnum():
+                    parts[at:] = [f"({text})"]
 
         walk(element)
         found.text = "".join(parts)
@@ -242,7 +268,7 @@ class _Reader:
         for block in tables.blocks(
             texts,
             [at + 1 for at in kept],
-            header_rows=marked or int(tables.has_header(texts)),
+            header_rows=marked or _header_rows(texts, [cells[at] for at in kept]),
             first_id=len(self.outline.blocks),
         ):
             self.outline.add(block)
@@ -251,9 +277,7 @@ class _Reader:
         """One text a grid column; merged cells have theirs in the first place only."""
         texts: list[str] = []
         for cell in cells:
-            merged = cell.find(f"{W}tcPr/{W}vMerge")
-            goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
-            texts.append("" if goes_on else tables.cell(self._flat(cell, " ")))
+            texts.append("" if _goes_on(cell) else tables.cell(self._flat(cell, " ")))
             span = cell.find(f"{W}tcPr/{W}gridSpan")
             width = span.get(f"{W}val", "1") if span is not None else "1"
             texts += [""] * (max(whole(width, 1, most=64), 1) - 1)
@@ -319,6 +343,29 @@ def _inside(parent: etree._Element, name: str) -> Iterator[etree._Element]:
             yield child
         elif child.tag in (f"{W}sdt", f"{W}sdtContent", f"{W}ins", f"{W}customXml", f"{W}moveTo"):
             yield from _inside(child, name)
+
+
+def _goes_on(cell: etree._Element) -> bool:
+    """Whether a cell belongs to the one above it."""
+    merged = cell.find(f"{W}tcPr/{W}vMerge")
+    return merged is not None and merged.get(f"{W}val", "continue") == "continue"
+
+
+def _header_rows(texts: list[list[str]], cells: list[list[etree._Element]]) -> int:
+    """How many rows name the columns: the first, and those its merged cells reach down to."""
+    if not tables.has_header(texts):
+        return 0
+    count = 1
+    while count < min(_MOST_HEADER_ROWS, len(cells) - 1) and any(map(_goes_on, cells[count])):
+        count += 1
+    return count
+
+
+def _symbol(element: etree._Element) -> str:
+    """A character of a symbol font; "" for those that only decorate."""
+    font = element.get(f"{W}font", "").lower()
+    known = next((signs for name, signs in _SYMBOLS.items() if font.startswith(name)), {})
+    return known.get(element.get(f"{W}char", "").upper()[-2:], "")
 
 
 def _own_style(properties: etree._Element, base: _Style) -> _Style:

@@ -18,8 +18,6 @@ BUILT_IN = {9: "0%", 10: "0.00%", **dict.fromkeys((14, 15, 16, 17), "d/m/yy"),
 _NO_CODE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?![hms]+\])[^\]]*\]|general', re.IGNORECASE)
 _AFFIX = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|([$€£¥₹])|_.|\*.|\[[^\]]*\]')
 _DIGITS = re.compile(r"[0#?]")
-_SHOWS = re.compile(r"[0#?]|general", re.IGNORECASE)
-_QUOTED = re.compile(r'"[^"]*"|\\.')
 _SECTION = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _CONDITION = re.compile(r"\[[<>=]")
 _LONGEST = 200
@@ -86,11 +84,7 @@ def _format(code: str) -> _Format:
     # A number that is scaled, split into a fraction or chosen by its size is stored as another
     # number than is shown: a unit of the format would be wrong beside it.
     scaled = re.search(r"[0#?],+(?![0#?,])|/|e[+-]", bare)
-    if (
-        scaled
-        or (not _DIGITS.search(sections[0]) and "general" not in code.lower())
-        or any(map(_CONDITION.search, sections))
-    ):
+    if scaled or any(map(_CONDITION.search, sections)):
         return _Format()
     affixes = tuple(map(_affixes, sections[:2]))
     return _Format(affixes=affixes) if any(any(pair) for pair in affixes) else _Format()
@@ -112,7 +106,7 @@ def _affixes(section: str) -> tuple[str, str]:
         elif section[at] == " ":
             before, after = (before, after + " ") if met else (before + " ", after)
         at += 1
-    if not any(c.isalpha() or c in "$€£¥₹°%" for c in before + after):
+    if not met or not any(c.isalpha() or c in "$€£¥₹°%" for c in before + after):
         return "", ""  # signs of a layout: brackets, dashes, blanks
     return before.lstrip(), after.rstrip()
 
