@@ -5,9 +5,12 @@ Parts under a password are decrypted in memory (``odf_locked``).
 
 from __future__ import annotations
 
+import io
 import posixpath
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from lxml import etree
 
@@ -49,7 +52,7 @@ class OpenPackage:
     def __init__(self, path: Path, password: str | None) -> None:
         from services.parsers.odf_locked import unlocked
 
-        self._package = Package(unlocked(path, password), _WHAT)
+        self._package = Package(_flat(path) or unlocked(path, password), _WHAT)
         self._styles: dict[str, etree._Element] | None = None
         self._lists: dict[str, etree._Element] = {}
         self._content: etree._Element | None = None
@@ -143,6 +146,24 @@ class OpenPackage:
                 for style in root.iter(f"{TEXT}list-style") if root is not None else ():
                     self._lists[style.get(f"{STYLE}name", "")] = style
         return self._styles.get(name)
+
+
+def _flat(path: Path) -> IO[bytes] | None:
+    """A file that is one XML document as the package it stands for; None when it is a package.
+
+    Content, styles and facts stand in one root there, and each is looked for below its own part.
+    """
+    if zipfile.is_zipfile(path):
+        return None
+    data = path.read_bytes()
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return None
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        for part in ("content.xml", "styles.xml", "meta.xml"):
+            archive.writestr(part, data)
+    package.seek(0)
+    return package
 
 
 def counted(element: etree._Element, attribute: str, most: int) -> int:

@@ -130,6 +130,7 @@ _XML = re.compile(
     rb"<([A-Za-z_][\w.-]*(?::[\w.-]+)?)(?=[\s/>])",
     re.DOTALL,
 )
+_FLAT = re.compile(rb"<office:document\s[^>]*?office:mimetype=[\"']([\w./+-]+?)(?:-template)?[\"']")
 _ENDINGS = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -327,7 +328,8 @@ def _structured_kind(plain: bytes, tail: bytes, *, whole: bool) -> str | None:
     if (root := _XML.match(plain)) and (
         plain.lstrip().startswith(b"<?xml") or b"</" + root[1] in tail.replace(b"\r", b"")[-500:]
     ):
-        return "xml"
+        flat = _FLAT.search(plain, root.start(), root.start() + 20_000)
+        return _MIMETYPES.get(flat[1].decode(), "xml") if flat else "xml"
     text = plain.decode("utf-8", "replace")
     if text.lstrip()[:1] in ("{", "[") and _is_json(text.lstrip(), whole=whole):
         is_notebook = b'"cell_type"' in plain and (b'"nbformat' in plain or b'"nbformat' in tail)

@@ -32,7 +32,7 @@ from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Table
 
 from tests.services.parsers.test_epub import CONTAINER, page
 from tests.services.parsers.test_msg import Tree, compound, mail, properties, text
-from tests.services.parsers.test_odf import package
+from tests.services.parsers.test_odf import NAMES, package
 from tests.services.parsers.test_structured import ARTICLE
 from tests.services.parsers.test_xlsb import yields
 
@@ -174,6 +174,14 @@ def odt() -> bytes:
             "</text:p></table:table-cell></table:table-row></table:table>",
         )
     )
+
+
+def flat() -> bytes:
+    return (
+        f"<office:document {NAMES} office:mimetype='application/vnd.oasis.opendocument.text'>"
+        "<office:body><office:text><text:p>Flat words</text:p></office:text></office:body>"
+        "</office:document>"
+    ).encode()
 
 
 def ods() -> bytes:
@@ -340,7 +348,7 @@ SEEDS: dict[str, tuple[Seed, ...]] = {
     "pptx": (deck,),
     "xls": (old_workbook,),
     "xlsb": (yields,),
-    "odt": (odt,),
+    "odt": (odt, flat),
     "ods": (ods,),
     "odp": (odp,),
     "rtf": (rtf,),

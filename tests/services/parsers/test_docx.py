@@ -215,14 +215,16 @@ def test_merged_heads_symbols_and_fractions_say_what_word_shows(tmp_path: Path) 
     body = made.element.body
     for run in (
         '<w:r><w:t xml:space="preserve">dose </w:t><w:sym w:font="Symbol" w:char="F0A3"/>'
-        '<w:t xml:space="preserve"> 5 </w:t><w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>',
-        '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t xml:space="preserve"> agreed</w:t></w:r>',
+        '<w:t xml:space="preserve"> 5 </w:t>'
+        '<w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>',
+        '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t xml:space="preserve"> agreed</w:t>'
+        "</w:r>",
         "<m:oMath><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:sSup><m:e><m:r><m:t>x</m:t>"
         "</m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:den></m:f></m:oMath>",
     ):
         paragraph = f'<w:p {NS} xmlns:m="{math}">{run}</w:p>'
         body.insert(len(body) - 1, parse_xml(paragraph))
-    made.save(tmp_path / "file.docx")
+    made.save(str(tmp_path / "file.docx"))
     document = parse(tmp_path / "file.docx", "file.docx")
     assert [(block.header_rows, block.text) for block in document.blocks] == [
         (2, "Region | 2024\n | Spring | Autumn\nNorth | 1 | 2\nSouth | 1 | 2"),

@@ -91,6 +91,14 @@ def test_charts_are_tables(deck: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_values_of_charts_are_shown_as_their_formats_say(deck: Any, tmp_path: Path) -> None:
+    data = CategoryChartData()
+    data.categories = ["a", "b"]
+    data.add_series("Share", (0.1, 0.256), "0.0%")
+    add_slide(deck, "T").shapes.add_chart(XL_CHART_TYPE.PIE, *AT, data)
+    assert read(deck, tmp_path).blocks[-1].text == " | Share\na | 10%\nb | 25.6%"
+
+
 def test_hidden_and_wordless_slides_are_named(deck: Any, tmp_path: Path) -> None:
     add_slide(deck, "Shown")
     add_slide(deck, "Hidden")._element.set("show", "0")
