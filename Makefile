@@ -20,12 +20,13 @@ else \
 fi
 endef
 
-.PHONY: help install run test check lock bench sample docs clean
+.PHONY: help install run test fuzz check lock bench sample docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run      start HALO at http://127.0.0.1:$(PORT) (another port: make run PORT=8502)"
 	@echo "make test     run every check: style, types, tests"
+	@echo "make fuzz     try 2,500 damaged files of every kind; other ones: make fuzz SEED=7"
 	@echo "make install  set up .venv without starting anything"
 	@echo "make lock     choose versions afresh and write requirements/*.lock"
 	@echo "make sample   write the files of the sample notebook again"
@@ -73,6 +74,11 @@ test: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -m "not browser" $(ARGS)
 	$(BIN)/pytest -m browser $(ARGS)
+
+SEED := 0
+
+fuzz: $(VENV)/.installed-test
+	HALO_FUZZ=2500 HALO_FUZZ_SEED=$(SEED) $(BIN)/pytest tests/services/parsers/test_fuzz.py $(ARGS)
 
 lock: $(VENV)/.installed
 	@for name in build run test; do \

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-NAMES = ("embedding", "intake", "screen")
+NAMES = ("embedding", "intake", "limits", "screen")
 
 if __name__ == "__main__":
     for name in NAMES:

@@ -33,7 +33,7 @@ from services.errors import (
     from_os_error,
 )
 from services.jsonfile import JsonFile
-from services.models import Answer, Message, MessageState, SearchResult, new_id, now
+from services.models import Answer, Message, MessageState, SearchResult, Source, new_id, now
 from services.search import search
 from services.storage import Shared, history_file, load_sources
 from services.tables import current_name, named_table
@@ -509,21 +509,35 @@ def answer_question(
     Raises EmptyQuestionError, NotFoundError when there are no sources, StorageError.
     """
     tell = on_stage or (lambda stage: None)
-    included = [
+    wanted = [
         source
         for source in load_sources(workspace)
-        if source.answerable and (source_ids is None or source.id in source_ids)
+        if source_ids is None or source.id in source_ids
     ]
-    if not included:
-        raise NotFoundError(
-            "There are no sources to answer from.",
-            code="no_sources",
-            step="Add a source, or include one.",
-        )
+    if not any(source.answerable for source in wanted):
+        raise _nothing_to_read(wanted)
     tell("searching")
     result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
     tell("reading")
     return extractive_answer(question, result, _embedder(workspace, result))
+
+
+def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:
+    """Why a question cannot be answered: there is nothing, or nothing of it could be read."""
+    refused = [source for source in wanted if source.status in ("failed", "needs_password")]
+    if not refused:
+        return NotFoundError(
+            "There are no sources to answer from.",
+            code="no_sources",
+            step="Add a source, or include one.",
+        )
+    names = ", ".join(source.name for source in refused[:3]) + ("…" if len(refused) > 3 else "")
+    return NotFoundError(
+        f"None of the sources could be read: {names}.",
+        code="no_readable_sources",
+        step="The list of sources says why; try them again or add others.",
+        names=names,
+    )
 
 
 def _embedder(workspace: Workspace, result: SearchResult) -> Embedder | None:

@@ -26,8 +26,8 @@ from services.workspace import Workspace, open_workspace
 _BELOW = "restore_above"
 """Key of a deleted row for the id of the row that stood below it."""
 _UNITS = {
-    "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "pptx": "slide", "odp": "slide",
-    "epub": "chapter", "mail": "message",
+    "xlsx": "sheet", "xls": "sheet", "xlsb": "sheet", "ods": "sheet", "pptx": "slide",
+    "odp": "slide", "epub": "chapter", "mail": "message",
 }  # fmt: skip
 """What is counted while a source of a kind is read, where it is not pages."""
 

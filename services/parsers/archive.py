@@ -7,9 +7,10 @@ against what it states.
 
 from __future__ import annotations
 
+import errno
 import stat
 import zipfile
-import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from services.errors import (
@@ -20,10 +21,10 @@ from services.errors import (
     UnsupportedKindError,
 )
 from services.models import Document
-from services.parsers import Progress
+from services.parsers import Progress, zip_aes
 from services.parsers.attached import MOST_BYTES, MOST_FILES, Extracted, Writer, too_many, too_much
 from services.parsers.protected import password_needed
-from services.parsers.sniff import damaged, unsupported
+from services.parsers.sniff import BROKEN_ZIP, damaged, unsupported
 
 DEEPEST = 1
 """How deep archives may lie in archives."""
@@ -31,8 +32,7 @@ _MOST_GROWTH = 200
 _GROWTH_MATTERS = 64 << 20
 """Bytes from which growth is looked at: a small file of blanks is no bomb."""
 _PIECE = 1 << 20
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zip_aes.METHOD)
 
 
 def parse(
@@ -51,20 +51,21 @@ def members(path: Path, writer: Writer, password: str | None) -> list[Extracted]
         UnreadableSourceError: it is damaged, or holds no files.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            wanted = [one for one in archive.infolist() if _is_wanted(one)]
-            if len(wanted) > MOST_FILES:
-                raise too_many()
-            size = path.stat().st_size
-            _refuse_bomb(sum(one.file_size for one in wanted), size)
-            if not wanted:
-                raise UnreadableSourceError(
-                    "This archive holds no files.", code="empty_archive", step="Check the archive."
-                )
-            _ask_password(wanted, archive, password)
-            return [_member(archive, one, writer, password, size) for one in wanted]
-    except zipfile.BadZipFile as error:
+        archive = zipfile.ZipFile(path)
+    except BROKEN_ZIP as error:
         raise damaged("ZIP archive") from error
+    with archive:
+        wanted = [one for one in archive.infolist() if _is_wanted(one)]
+        if len(wanted) > MOST_FILES:
+            raise too_many()
+        size = path.stat().st_size
+        _refuse_bomb(sum(one.file_size for one in wanted), size)
+        if not wanted:
+            raise UnreadableSourceError(
+                "This archive holds no files.", code="empty_archive", step="Check the archive."
+            )
+        _ask_password(wanted, archive, path, password)
+        return [_member(archive, path, one, writer, password, size) for one in wanted]
 
 
 def _is_wanted(member: zipfile.ZipInfo) -> bool:
@@ -90,7 +91,7 @@ def _refuse_bomb(unpacked: int, size: int) -> None:
 
 
 def _ask_password(
-    wanted: list[zipfile.ZipInfo], archive: zipfile.ZipFile, password: str | None
+    wanted: list[zipfile.ZipInfo], archive: zipfile.ZipFile, path: Path, password: str | None
 ) -> None:
     """Refuse an archive that is locked as a whole; single locked members have their own reason."""
     locked = [one for one in wanted if one.flag_bits & 1]
@@ -100,9 +101,13 @@ def _ask_password(
         raise _locked(given=False)
     if locked[0].compress_type in _METHODS:
         try:
-            archive.open(locked[0], pwd=password.encode()).close()
+            next(_pieces(archive, path, locked[0], password), b"")
+        except NotImplementedError:
+            return
         except RuntimeError as error:
             raise _locked(given=True) from error
+        except BROKEN_ZIP:
+            return  # its own row says so
 
 
 def _locked(*, given: bool) -> PasswordNeededError:
@@ -115,6 +120,7 @@ def _locked(*, given: bool) -> PasswordNeededError:
 
 def _member(
     archive: zipfile.ZipFile,
+    source: Path,
     member: zipfile.ZipInfo,
     writer: Writer,
     password: str | None,
@@ -124,38 +130,51 @@ def _member(
     name = inside.rpartition("/")[2]
     try:
         if member.compress_type not in _METHODS:
-            raise UnsupportedKindError(
-                "This member is compressed or encrypted in a way that HALO does not know.",
-                step="Unpack the archive and add the file itself.",
-                found="a member of an archive",
-            )
+            raise _unknown()
         if member.flag_bits & 1 and not password:
             raise _locked(given=False)
         path = writer.next()
-        _write(archive, member, path, writer, password, size)
+        pieces = _pieces(archive, source, member, password)
+        _write(pieces, path, writer, size)
     except TooLargeError:
         raise
+    except NotImplementedError:
+        return Extracted("", name, inside, _unknown().as_dict())
     except RuntimeError:  # what the reader of archives says about a wrong password
         return Extracted("", name, inside, _locked(given=True).as_dict())
-    except _BROKEN:
+    except BROKEN_ZIP as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
         return Extracted("", name, inside, damaged("member of an archive").as_dict())
     except HaloError as error:
         return Extracted("", name, inside, error.as_dict())
     return Extracted(path.name, name, inside)
 
 
-def _write(
-    archive: zipfile.ZipFile,
-    member: zipfile.ZipInfo,
-    path: Path,
-    writer: Writer,
-    password: str | None,
-    size: int,
-) -> None:
-    pwd = password.encode() if password else None
-    written = 0
-    with archive.open(member, pwd=pwd) as stream, path.open("xb") as out:
+def _pieces(
+    archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo, password: str | None
+) -> Iterator[bytes]:
+    """The unpacked bytes of a member. Raises RuntimeError for a wrong password."""
+    if member.compress_type == zip_aes.METHOD:
+        yield from zip_aes.pieces(path, member, password or "")
+        return
+    with archive.open(member, pwd=password.encode() if password else None) as stream:
         while piece := stream.read(_PIECE):
+            yield piece
+
+
+def _unknown() -> UnsupportedKindError:
+    return UnsupportedKindError(
+        "This member is compressed or encrypted in a way that HALO does not know.",
+        step="Unpack the archive and add the file itself.",
+        found="a member of an archive",
+    )
+
+
+def _write(pieces: Iterator[bytes], path: Path, writer: Writer, size: int) -> None:
+    written = 0
+    with path.open("xb") as out:
+        for piece in pieces:
             writer.spend(len(piece))
             written += len(piece)
             _refuse_bomb(written, size)

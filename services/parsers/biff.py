@@ -1,26 +1,33 @@
-"""Old and binary Excel workbooks (.xls, .xlsb): the same regions of cells as in new ones.
+"""Old Excel workbooks (.xls): the same regions of cells as in new ones.
 
-The bytes are read by calamine, which gives values without their number formats: a percentage shows
-as the fraction that is stored. Results stand for formulas.
+Results stand for formulas; numbers are shown as their formats say.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import io
+import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import python_calamine as calamine
+import xlrd  # type: ignore[import-untyped]
+from xlrd.compdoc import CompDocError  # type: ignore[import-untyped]
 
-from services.models import Document
-from services.parsers import Progress, tables
+from services.models import Block, Document
+from services.parsers import Progress, formats, tables
 from services.parsers.cells import Merge, Row
 from services.parsers.protected import unlocked
 from services.parsers.regions import Budget, add_region, fill_report, regions
 from services.parsers.sniff import damaged
 
 _WHAT = "Excel file"
+_BROKEN = (
+    xlrd.XLRDError, CompDocError, struct.error, ArithmeticError, AssertionError, AttributeError,
+    LookupError, NameError, OSError, RecursionError,
+    TypeError, ValueError,
+)  # fmt: skip
+"""What a broken workbook makes its reader raise, besides the errors that are meant for it."""
 
 
 def parse(
@@ -32,71 +39,95 @@ def parse(
     budget = Budget()
     cut: list[str] = []
     _facts(path, document)
-    try:
-        book = _opened(path, password)
-        sheets = [
-            one for one in book.sheets_metadata if one.typ == calamine.SheetTypeEnum.WorkSheet
-        ]
-        for number, about in enumerate(sheets, 1):
-            before = len(document.blocks)
-            sheet = book.get_sheet_by_name(about.name)
-            merges = _merges(sheet)
-            for region in regions(budget.spend(_rows(sheet))):
-                add_region(document, about.name, region, merges)
-            if budget.over:
-                cut.append(about.name)
-            if len(document.blocks) == before:
-                report.unread.append(number)
-            if progress:
-                progress(number, len(sheets))
-    except (calamine.CalamineError, OSError, ValueError) as error:
-        raise damaged(_WHAT) from error
-    visible = calamine.SheetVisibleEnum.Visible
-    report.hidden = [one.name for one in sheets if one.visible != visible]
-    fill_report(document, len(sheets), budget, cut)
+    with Path(os.devnull).open("w", encoding="utf-8") as log:
+        try:
+            book = _opened(path, password, log)
+            names = book.sheet_names()
+            for number, title in enumerate(names, 1):
+                before = len(document.blocks)
+                sheet = book.sheet_by_index(number - 1)
+                if sheet.visibility:
+                    report.hidden.append(title)
+                merges = _merges(sheet)
+                for region in regions(budget.spend(_rows(book, sheet))):
+                    add_region(document, title, region, merges)
+                _add_comments(document, title, sheet)
+                if budget.over:
+                    cut.append(title)
+                if len(document.blocks) == before:
+                    report.unread.append(number)
+                book.unload_sheet(number - 1)
+                if progress:
+                    progress(number, len(names))
+        except _BROKEN as error:
+            raise damaged(_WHAT) from error
+    fill_report(document, len(names), budget, cut)
     return document
 
 
-def _opened(path: Path, password: str | None) -> calamine.CalamineWorkbook:
+def _opened(path: Path, password: str | None, log: object) -> xlrd.Book:
+    options = {"on_demand": True, "formatting_info": True, "ragged_rows": True, "logfile": log}
     data = path.read_bytes()
     try:
-        return calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
-    except calamine.CalamineError as error:
-        # An old workbook says itself that it is locked, a binary one lies in a locked package.
-        packed = "EncryptedPackage".encode("utf-16-le") in data
-        if not packed and not isinstance(error, calamine.PasswordError):
+        return xlrd.open_workbook(file_contents=data, **options)
+    except xlrd.XLRDError as error:
+        if "encrypted" not in str(error):
             raise
-    return calamine.CalamineWorkbook.from_filelike(unlocked(path, password))
+    return xlrd.open_workbook(file_contents=unlocked(path, password).read(), **options)
 
 
-def _rows(sheet: calamine.CalamineSheet) -> Iterator[Row]:
-    """The rows of a sheet that hold values, in order; numbers count from the sheet's top."""
-    top, left = sheet.start or (0, 0)
-    for number, values in enumerate(sheet.to_python(skip_empty_area=True), top + 1):
-        cells = {
-            column: text for column, value in enumerate(values, left) if (text := _text(value))
-        }
+def _rows(book: xlrd.Book, sheet: xlrd.sheet.Sheet) -> Iterator[Row]:
+    """The rows of a sheet that hold values, in order."""
+    codes: dict[int, str] = {}
+    for at in range(sheet.nrows):
+        cells: dict[int, str] = {}
+        for column, cell in enumerate(sheet.row(at)):
+            if cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
+                style = cell.xf_index
+                if style not in codes:
+                    codes[style] = _code(book, style)
+                text = formats.shown(cell.value, codes[style], since_1904=book.datemode == 1)
+            else:
+                text = _text(cell)
+            if text:
+                cells[column] = text
         if cells:
-            yield Row(number, cells)
+            yield Row(at + 1, cells)
 
 
-def _merges(sheet: calamine.CalamineSheet) -> list[Merge]:
+def _code(book: xlrd.Book, style: int | None) -> str:
+    """The number format of a cell style."""
+    if style is None or style >= len(book.xf_list):
+        return ""
+    key = book.xf_list[style].format_key
+    known = book.format_map.get(key)
+    return formats.BUILT_IN.get(key) or (known.format_str if known else "")
+
+
+def _text(cell: xlrd.sheet.Cell) -> str:
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return "TRUE" if cell.value else "FALSE"
+    if cell.ctype == xlrd.XL_CELL_ERROR:
+        return str(xlrd.error_text_from_code.get(cell.value, ""))
+    return tables.cell(str(cell.value))
+
+
+def _merges(sheet: xlrd.sheet.Sheet) -> list[Merge]:
     found = [
-        Merge(top + 1, left, bottom + 1, right)
-        for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
+        Merge(top + 1, left, bottom, right - 1) for top, bottom, left, right in sheet.merged_cells
     ]
     return sorted(found, key=lambda merge: merge.top)
 
 
-def _text(value: object) -> str:
-    """A value as in new workbooks: dates in ISO form, numbers without a trailing ".0"."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    if isinstance(value, dt.datetime):
-        return value.isoformat(" ").removesuffix(" 00:00:00")
-    return tables.cell(str(value))
+def _add_comments(document: Document, title: str, sheet: xlrd.sheet.Sheet) -> None:
+    for (row, column), note in sorted(sheet.cell_note_map.items()):
+        if text := note.text.strip():
+            place = xlrd.formula.cellname(row, column)
+            document.blocks.append(
+                Block(
+                    kind="note", text=f"Comment on {place}: {text}", sheet=title, headings=[title]
+                )
+            )
 
 
 def _facts(path: Path, document: Document) -> None:

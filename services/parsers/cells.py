@@ -6,7 +6,6 @@ merged ranges only when a whole sheet is held in memory.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,15 +13,13 @@ from typing import IO
 
 from lxml import etree
 
+from services.parsers import formats
+from services.parsers.attributes import whole
 from services.parsers.ooxml import Package, S
-from services.parsers.sniff import damaged
+from services.parsers.sniff import BROKEN_ZIP, damaged
 
-_BUILT_IN = {9: "0%", 10: "0.00%", **dict.fromkeys((14, 15, 16, 17), "d/m/yy"),
-             **dict.fromkeys((18, 19, 20, 21), "h:mm"), 22: "d/m/yy h:mm",
-             45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss"}  # fmt: skip
-_NO_CODE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?![hms]+\])[^\]]*\]|general', re.IGNORECASE)
-_REFERENCE = re.compile(r"([A-Z]{1,3})(\d+)")
-_MERGED = re.compile(rb'mergeCell [^>]*?ref="([A-Z]+\d+):([A-Z]+\d+)"')
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,9})")
+_MERGED = re.compile(rb'mergeCell [^>]*?ref="([A-Z]{1,3}\d{1,9}):([A-Z]{1,3}\d{1,9})"')
 _PLAIN = re.compile(r"-?\d{1,15}")
 
 
@@ -49,7 +46,7 @@ class Book:
 
     def __init__(self, package: Package, main: str, *, since_1904: bool) -> None:
         self._package = package
-        self._epoch = dt.datetime(1904, 1, 1) if since_1904 else dt.datetime(1899, 12, 30)
+        self._since_1904 = since_1904
         self._strings = self._shared_strings(main)
         self._formats = self._number_formats(main)
         self.unsolved = 0
@@ -60,8 +57,7 @@ class Book:
         number = 0
         with self._package.open(part) as stream:
             for element in _stream(stream, "row", self._package.what):
-                given = element.get("r", "")
-                number = int(given) if given.isdigit() else number + 1
+                number = whole(element.get("r"), number + 1)
                 if len(element):
                     row = Row(number, self._cells(element))
                     if row.cells:
@@ -72,7 +68,7 @@ class Book:
         found: list[Merge] = []
         rest = b""
         with self._package.open(part) as stream:
-            while block := stream.read(1 << 20):
+            while block := self._package.piece(stream):
                 data = rest + block
                 end = 0
                 for match in _MERGED.finditer(data):
@@ -112,7 +108,7 @@ class Book:
             self.unsolved += 1
             return f"={formula}" if formula else ""
         if kind == "s":
-            at = int(value) if value.isdigit() else -1
+            at = whole(value, -1)
             return self._strings[at] if 0 <= at < len(self._strings) else ""
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
@@ -123,31 +119,14 @@ class Book:
         return self._number(value, cell.get("s", "0"))
 
     def _number(self, value: str, style: str) -> str:
-        code = (
-            self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
-        )
+        at = whole(style)
+        code = self._formats[at] if at < len(self._formats) else ""
         if not code and _PLAIN.fullmatch(value):
             return value
         try:
-            number = float(value)
-            if code == "%":
-                return f"{number * 100:.8g}%"
-            if code:
-                return self._date(number, code)
-        except (ValueError, OverflowError):
+            return formats.shown(float(value), code, since_1904=self._since_1904)
+        except ValueError:
             return value
-        return f"{number:.15g}"
-
-    def _date(self, number: float, code: str) -> str:
-        span = dt.timedelta(seconds=round(number * 86400))
-        if code == "span":
-            return str(span)
-        if code == "time" or (0 <= number < 1 and self._epoch.year == 1899):
-            return str(span - dt.timedelta(days=span.days))
-        if 0 < number < 60 and self._epoch.year == 1899:
-            span += dt.timedelta(days=1)  # Excel counts a 29 February 1900
-        moment = self._epoch + span
-        return moment.isoformat(" ").removesuffix(" 00:00:00")
 
     def _shared_strings(self, main: str) -> list[str]:
         part = self._package.related(main, "sharedStrings")
@@ -157,33 +136,20 @@ class Book:
             return [_string(item) for item in _stream(stream, "si", self._package.what)]
 
     def _number_formats(self, main: str) -> list[str]:
-        """For each cell style "date", "time", "span", "%" or "" (a plain number)."""
+        """For each cell style the code of its number format, "" for a plain number."""
         part = self._package.related(main, "styles")
         root = self._package.optional(part) if part else None
         if root is None:
             return []
-        codes = dict(_BUILT_IN)
+        codes = dict(formats.BUILT_IN)
         for item in root.iter(f"{S}numFmt"):
-            if item.get("numFmtId", "").isdigit():
-                codes[int(item.get("numFmtId", ""))] = item.get("formatCode", "")
+            codes[whole(item.get("numFmtId"), -1)] = item.get("formatCode", "")
         styles = root.find(f"{S}cellXfs")
-        return [
-            _meaning(codes.get(int(style.get("numFmtId", "0")), ""))
+        found = [
+            codes.get(whole(style.get("numFmtId")), "")
             for style in (styles if styles is not None else ())
         ]
-
-
-def _meaning(code: str) -> str:
-    code = _NO_CODE.sub("", code.split(";")[0]).lower()
-    if "[" in code:
-        return "span"
-    if any(letter in code for letter in "dy") or (
-        "m" in code and "h" not in code and "s" not in code
-    ):
-        return "date"
-    if "h" in code or "s" in code:
-        return "time"
-    return "%" if "%" in code else ""
+        return ["" if formats.is_plain(code) else code for code in found]
 
 
 def _place(reference: str) -> tuple[int, int]:
@@ -226,5 +192,5 @@ def _stream(stream: IO[bytes], name: str, what: str) -> Iterator[etree._Element]
             if parent is not None:
                 while element.getprevious() is not None:
                     del parent[0]
-    except etree.XMLSyntaxError as error:
+    except (etree.XMLSyntaxError, *BROKEN_ZIP) as error:
         raise damaged(what) from error

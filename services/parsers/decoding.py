@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import io
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
 
 from services.errors import UnreadableSourceError
 from services.models import ImportReport
@@ -19,10 +22,11 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
 )
+_LARGE = 8 << 20
+"""Bytes from which a text is read piece by piece."""
 _SAMPLE = 15_000
 """Bytes of lines beyond ASCII that a guess is scored on."""
 _BEYOND = re.compile("[^\x00-\x7f]")
-_BEYOND_ASCII = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*[\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,32 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
     return _guess(data)
 
 
+def opened(path: Path) -> tuple[IO[str], Decoded]:
+    """The text of a file to read from, and how it is encoded (without the text itself).
+
+    A large file is not held in memory when it is plain UTF-8, as nearly all are. The caller closes.
+    Raises UnreadableSourceError like ``decode``.
+    """
+    if path.stat().st_size > _LARGE and _is_utf8(path):
+        return path.open(encoding="utf-8-sig"), Decoded("", "utf-8")
+    decoded = decode(path.read_bytes())
+    return io.StringIO(decoded.text), replace(decoded, text="")
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether all of a file is strict UTF-8 and nothing else that is."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            if b"\x1b" in piece:  # may be Japanese mail text
+                return False
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError:
+                return False
+    return not decoder.getstate()[0]
+
+
 def utf16_without_bom(data: bytes) -> str | None:
     """The name utf-16-le or utf-16-be when every other byte is mostly zero on one side only."""
     if len(data) < 4 or len(data) % 2:
@@ -125,7 +155,7 @@ def _guess(data: bytes) -> Decoded:
 
 def _sample(data: bytes) -> bytes:
     """Whole lines beyond ASCII, taken evenly over the file, about ``_SAMPLE`` bytes."""
-    lines = _BEYOND_ASCII.findall(data)
+    lines = [line for line in data.splitlines(keepends=True) if not line.isascii()]
     every = sum(map(len, lines)) // _SAMPLE + 1
     return b"".join(lines[::every])[: 2 * _SAMPLE]
 

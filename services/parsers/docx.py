@@ -15,6 +15,7 @@ from lxml import etree
 
 from services.models import Block, Document
 from services.parsers import Progress, tables
+from services.parsers.attributes import whole
 from services.parsers.drawings import chart_rows, diagram_lines
 from services.parsers.numbering import Numbering
 from services.parsers.ooxml import C, Package, R, W, without_alternatives
@@ -28,6 +29,17 @@ _LEFT_OUT = frozenset(
     f"{W}{name}" for name in "del moveFrom delText instrText pPr rPr sdtPr sdtEndPr rt".split()
 )
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_DEEPEST_STYLE = 50
+_MOST_HEADER_ROWS = 3
+_OPERATORS = {f"{_MATH}f": "/", f"{_MATH}sSup": "^", f"{_MATH}sSub": "_"}
+_SYMBOLS = {
+    "symbol": dict(zip(
+        "44 57 61 62 67 64 65 6C 6D 70 73 77 A3 B0 B1 B3 B4 B9 BB AE".split(),
+        "ΔΩαβγδελμπσω≤°±≥×≠≈→", strict=True,
+    )),
+    "wingdings": dict(zip("6F A8 FB FC FD FE E0".split(), "☐☐✗✓☒☒→", strict=True)),
+}  # fmt: skip
+"""Signs that change what a text says, by font and the end of their code."""
 _NO_TEXT = re.compile(r"[\W\d_]*")
 
 
@@ -171,6 +183,10 @@ class _Reader:
                     parts.append("\n")
                 elif tag == f"{W}noBreakHyphen":
                     parts.append("-")
+                elif tag == f"{W}sym":
+                    parts.append(_symbol(child))
+                elif tag in _OPERATORS:
+                    between(child, _OPERATORS[tag])
                 elif tag == f"{W}txbxContent":
                     found.boxes.append(child)
                 elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
@@ -181,6 +197,18 @@ class _Reader:
                     if tag == f"{W}drawing" or tag == f"{W}pict":
                         found.drawings.append(child)
                     walk(child)
+
+        def between(formula: etree._Element, sign: str) -> None:
+            """The parts of a formula with a sign between them, which only their places show."""
+            operands = [part for part in formula if not part.tag.endswith("Pr")]
+            for number, operand in enumerate(operands):
+                if number:
+                    parts.append(sign)
+                at = len(parts)
+                walk(operand)
+                text = "".join(parts[at:])
+                if text and not text.isalnum():
+                    parts[at:] = [f"({text})"]
 
         walk(element)
         found.text = "".join(parts)
@@ -240,7 +268,7 @@ class _Reader:
         for block in tables.blocks(
             texts,
             [at + 1 for at in kept],
-            header_rows=marked or int(tables.has_header(texts)),
+            header_rows=marked or _header_rows(texts, [cells[at] for at in kept]),
             first_id=len(self.outline.blocks),
         ):
             self.outline.add(block)
@@ -249,12 +277,10 @@ class _Reader:
         """One text a grid column; merged cells have theirs in the first place only."""
         texts: list[str] = []
         for cell in cells:
-            merged = cell.find(f"{W}tcPr/{W}vMerge")
-            goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
-            texts.append("" if goes_on else tables.cell(self._flat(cell, " ")))
+            texts.append("" if _goes_on(cell) else tables.cell(self._flat(cell, " ")))
             span = cell.find(f"{W}tcPr/{W}gridSpan")
             width = span.get(f"{W}val", "1") if span is not None else "1"
-            texts += [""] * (min(int(width), 64) - 1 if width.isdigit() else 0)
+            texts += [""] * (max(whole(width, 1, most=64), 1) - 1)
         return texts
 
     def _drawing(self, element: etree._Element) -> None:
@@ -319,19 +345,42 @@ def _inside(parent: etree._Element, name: str) -> Iterator[etree._Element]:
             yield from _inside(child, name)
 
 
+def _goes_on(cell: etree._Element) -> bool:
+    """Whether a cell belongs to the one above it."""
+    merged = cell.find(f"{W}tcPr/{W}vMerge")
+    return merged is not None and merged.get(f"{W}val", "continue") == "continue"
+
+
+def _header_rows(texts: list[list[str]], cells: list[list[etree._Element]]) -> int:
+    """How many rows name the columns: the first, and those its merged cells reach down to."""
+    if not tables.has_header(texts):
+        return 0
+    count = 1
+    while count < min(_MOST_HEADER_ROWS, len(cells) - 1) and any(map(_goes_on, cells[count])):
+        count += 1
+    return count
+
+
+def _symbol(element: etree._Element) -> str:
+    """A character of a symbol font; "" for those that only decorate."""
+    font = element.get(f"{W}font", "").lower()
+    known = next((signs for name, signs in _SYMBOLS.items() if font.startswith(name)), {})
+    return known.get(element.get(f"{W}char", "").upper()[-2:], "")
+
+
 def _own_style(properties: etree._Element, base: _Style) -> _Style:
     """A style changed by paragraph properties: outline level and list."""
     level, list_id, depth = base.level, base.list_id, base.depth
     outline = properties.find(f"{W}outlineLvl")
     if outline is not None:
         number = outline.get(f"{W}val", "9")
-        level = int(number) + 1 if number.isdigit() and int(number) < 9 else None
+        level = whole(number, 9) + 1 if whole(number, 9) < 9 else None
     item = properties.find(f"{W}numPr/{W}numId")
     if item is not None:
         list_id = item.get(f"{W}val") if item.get(f"{W}val") != "0" else None
     at = properties.find(f"{W}numPr/{W}ilvl")
-    if at is not None and at.get(f"{W}val", "").isdigit():
-        depth = min(int(at.get(f"{W}val", "0")), 9)
+    if at is not None:
+        depth = whole(at.get(f"{W}val"), depth, most=9)
     return _Style(level, list_id, depth, base.is_title)
 
 
@@ -346,7 +395,7 @@ def _styles(root: etree._Element | None) -> dict[str, _Style]:
 
     def make(style_id: str, above: frozenset[str]) -> _Style:
         element = elements.get(style_id)
-        if element is None or style_id in above:
+        if element is None or style_id in above or len(above) > _DEEPEST_STYLE:
             return _Style()
         if style_id not in made:
             based = element.find(f"{W}basedOn")

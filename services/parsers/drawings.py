@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lxml import etree
 
+from services.parsers import formats
+from services.parsers.attributes import whole
 from services.parsers.ooxml import A, C, Package
 
 _DATA = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
@@ -70,17 +72,20 @@ def _points(series: etree._Element, names: tuple[str, ...]) -> dict[int, str]:
         if element is None:
             continue
         levels = element.findall(f".//{C}lvl")
+        code = element.findtext(f".//{C}numCache/{C}formatCode") or ""
         for level in reversed(levels) if levels else [element]:  # outermost label first
             for point in level.iter(f"{C}pt"):
-                at = int(point.get("idx", "0"))
-                value = _short(point.findtext(f"{C}v") or "")
+                at = whole(point.get("idx"))
+                value = _shown(point.findtext(f"{C}v") or "", point.get("formatCode") or code)
                 found[at] = f"{found[at]} {value}" if levels and at in found else value
     return found
 
 
-def _short(value: str) -> str:
-    """A stored number without the noise of binary fractions (0.30000000000000004)."""
+def _shown(value: str, code: str) -> str:
+    """A stored value as its format says, numbers without the noise of binary fractions."""
     try:
+        if code and not formats.is_plain(code):
+            return formats.shown(float(value), code)
         return f"{float(value):.12g}" if "." in value and len(value) > 12 else value.strip()
     except ValueError:
         return value.strip()

@@ -13,6 +13,7 @@ from lxml import etree
 
 from services.models import Block, Document
 from services.parsers import Progress, tables
+from services.parsers.attributes import whole
 from services.parsers.decoding import Decoded, decode
 from services.parsers.outline import Outline
 from services.parsers.text import paragraphs
@@ -229,8 +230,7 @@ def _flat(element: etree._Element, *, without: frozenset[str] = frozenset()) -> 
 
 def _list_lines(element: etree._Element, depth: int = 0) -> list[str]:
     lines: list[str] = []
-    start = element.get("start", "1")
-    number = int(start) if start.isdigit() else 1
+    number = whole(element.get("start"), 1)
     for item in element:
         if item.tag in _LISTS:  # a list directly in a list: not valid, but common
             lines += _list_lines(item, depth + 1)
@@ -322,4 +322,4 @@ def table_cells(rows: list[list[etree._Element]]) -> tuple[list[list[str]], int]
 
 def _span(cell: etree._Element, name: str) -> int:
     value = cell.get(name, "1").strip()
-    return min(max(int(value), 1), 200) if value.isascii() and value.isdigit() else 1
+    return max(whole(value, 1, most=200), 1)

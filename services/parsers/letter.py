@@ -43,6 +43,10 @@ class Letter:
     """The text where it is neither plain nor HTML (RTF)."""
     attached: list[Attached] = field(default_factory=list)
     pictures: int = 0
+    sealed: bool = False
+    """A part holds words that only a key or a signature's envelope gives out."""
+    outlook_only: bool = False
+    """A part holds words and files in a form that only Outlook reads (TNEF)."""
 
     @property
     def subject(self) -> str:
@@ -56,6 +60,18 @@ def add(letter: Letter, document: Document, outline: Outline) -> None:
         outline.add(Block(text="\n".join(shown)))
     document.report.pictures += letter.pictures
     document.report.attachments += [one.name for one in letter.attached]
+    if letter.sealed:
+        document.report.note(
+            "mail_sealed",
+            "A message is encrypted or sealed by its signature; what is inside was not read. "
+            "Save it unprotected in the mail program and add that.",
+        )
+    if letter.outlook_only:
+        document.report.note(
+            "mail_outlook_only",
+            "A message holds a part that only Outlook reads (winmail.dat); it was not read. "
+            "Save the message in Outlook as .msg and add that.",
+        )
     for block in _text(letter, document, outline.path):
         outline.blocks.append(block)
 

@@ -25,6 +25,10 @@ _SPLIT = re.compile(rb"(?:\A|\r?\n\r?\n)(?=From [^\r\n]{3,200}\d{4}[^\r\n]{0,20}
 _FROM_LINE = re.compile(rb"\A\s*From [^\r\n]*\r?\n")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _FLOWED = re.compile(r"(?<=\S) \n(?=\S)(?!>)")
+_SEALED = frozenset(
+    {"application/pkcs7-mime", "application/x-pkcs7-mime", "application/pgp-encrypted"}
+)
+_OUTLOOK_ONLY = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _MOST_MESSAGES = 20_000
 
 
@@ -117,6 +121,8 @@ def _gather(part: Message, letter: Letter, plains: list[str], htmls: list[str]) 
     """Sort the parts of a message into its text, its pictures and its attachments."""
     kind = part.get_content_type()
     name = _file_name(part)
+    letter.sealed = letter.sealed or kind in _SEALED
+    letter.outlook_only = letter.outlook_only or kind in _OUTLOOK_ONLY
     inner = next((one for one in _parts(part) if kind == "message/rfc822"), None)
     if inner is not None:
         title = name or f"{_header(inner, 'Subject') or 'message'}.eml"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
+from services.parsers.attributes import whole
 from services.parsers.ooxml import W
 
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
@@ -31,7 +32,7 @@ class Numbering:
             return
         for abstract in root.iter(f"{W}abstractNum"):
             self._levels[abstract.get(f"{W}abstractNumId", "")] = {
-                int(level.get(f"{W}ilvl", "0")): _level(level) for level in abstract.iter(f"{W}lvl")
+                whole(level.get(f"{W}ilvl")): _level(level) for level in abstract.iter(f"{W}lvl")
             }
         for number in root.iter(f"{W}num"):
             link = number.find(f"{W}abstractNumId")
@@ -66,13 +67,11 @@ def _level(element: etree._Element) -> _Level:
         return found.get(f"{W}val", default) if found is not None else default
 
     start = value("start", "1")
-    return _Level(
-        value("numFmt", "decimal"), value("lvlText", ""), int(start) if start.isdigit() else 1
-    )
+    return _Level(value("numFmt", "decimal"), value("lvlText", ""), whole(start, 1))
 
 
 def _written(number: int, kind: str) -> str:
-    if kind in ("lowerLetter", "upperLetter") and number > 0:
+    if kind in ("lowerLetter", "upperLetter") and 0 < number < 1000:
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter.upper() if kind == "upperLetter" else letter
     if kind in ("lowerRoman", "upperRoman") and 0 < number < 4000:

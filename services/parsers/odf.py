@@ -15,6 +15,7 @@ from lxml import etree
 
 from services.models import Block, Document
 from services.parsers import Progress, tables
+from services.parsers.attributes import whole
 from services.parsers.odf_package import (
     DC,
     DRAW,
@@ -192,8 +193,7 @@ class _Reader:
             fresh = item.tag == f"{TEXT}list-item"
             if fresh:
                 counts += [0] * (depth + 1 - len(counts))
-                start = item.get(f"{TEXT}start-value", "")
-                counts[depth] = int(start) if start.isdecimal() else counts[depth] + 1
+                counts[depth] = whole(item.get(f"{TEXT}start-value"), counts[depth] + 1)
             for child in item:
                 if child.tag == f"{TEXT}list":
                     self._items(child, min(depth + 1, _DEEPEST), style)

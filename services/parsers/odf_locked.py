@@ -26,11 +26,10 @@ from lxml import etree
 from services.errors import PasswordNeededError
 from services.parsers.ooxml import PART_LIMIT, safe_parser, too_large
 from services.parsers.protected import password_needed
-from services.parsers.sniff import damaged, unsupported
+from services.parsers.sniff import BROKEN_ZIP, damaged, unsupported
 
 _WHAT = "OpenDocument file"
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError,
-           ValueError, binascii.Error, etree.XMLSyntaxError)  # fmt: skip
+_DAMAGE = (*BROKEN_ZIP, KeyError, binascii.Error, etree.XMLSyntaxError)
 _MOST_ROUNDS = 10_000_000
 _MOST_MEMORY = 1 << 20
 """KiB that a key may take to derive: a hostile file must not ask for more than this."""

@@ -5,13 +5,17 @@ Parts under a password are decrypted in memory (``odf_locked``).
 
 from __future__ import annotations
 
+import io
 import posixpath
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from lxml import etree
 
 from services.models import Document
+from services.parsers.attributes import whole
 from services.parsers.ooxml import Package
 
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:"
@@ -48,7 +52,7 @@ class OpenPackage:
     def __init__(self, path: Path, password: str | None) -> None:
         from services.parsers.odf_locked import unlocked
 
-        self._package = Package(unlocked(path, password), _WHAT)
+        self._package = Package(_flat(path) or unlocked(path, password), _WHAT)
         self._styles: dict[str, etree._Element] | None = None
         self._lists: dict[str, etree._Element] = {}
         self._content: etree._Element | None = None
@@ -144,10 +148,27 @@ class OpenPackage:
         return self._styles.get(name)
 
 
+def _flat(path: Path) -> IO[bytes] | None:
+    """A file that is one XML document as the package it stands for; None when it is a package.
+
+    Content, styles and facts stand in one root there, and each is looked for below its own part.
+    """
+    if zipfile.is_zipfile(path):
+        return None
+    data = path.read_bytes()
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return None
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        for part in ("content.xml", "styles.xml", "meta.xml"):
+            archive.writestr(part, data)
+    package.seek(0)
+    return package
+
+
 def counted(element: etree._Element, attribute: str, most: int) -> int:
     """An attribute that counts something from 1, at most ``most``."""
-    value = element.get(attribute, "1")
-    return max(min(int(value), most), 1) if value.isdecimal() and len(value) < 12 else 1
+    return max(whole(element.get(attribute), 1, most=most), 1)
 
 
 def chart(package: OpenPackage, target: str) -> tuple[str, list[list[str]]]:

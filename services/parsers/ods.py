@@ -6,6 +6,7 @@ are written out within the budget that all workbooks have.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,10 +28,12 @@ from services.parsers.odf_package import (
     counted,
 )  # fmt: skip
 from services.parsers.regions import Budget, add_region, fill_report, regions
-from services.parsers.sniff import damaged
+from services.parsers.sniff import BROKEN_ZIP, damaged
 
 _MOST_ROWS = 1 << 20
 _MOST_COLUMNS = 1 << 14
+_AMBIGUOUS = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{2}|\d{4})")
+"""Dates whose day, month or century depends on who reads them."""
 _ONLY_LOOKS = frozenset({"percentage", "currency", "date", "time"})
 """Kinds of value whose text says more than the number that is stored."""
 
@@ -149,7 +152,7 @@ class _Reader:
         try:
             while (found := next(self._events, None)) is not None:
                 yield found  # "yield from" would close the events with their first reader
-        except etree.XMLSyntaxError as error:
+        except (etree.XMLSyntaxError, *BROKEN_ZIP) as error:
             raise damaged("OpenDocument file") from error
 
     def _cells(self, row: etree._Element, number: int, merges: list[Merge]) -> dict[int, str]:
@@ -179,6 +182,11 @@ class _Reader:
             return _number(cell.get(f"{OFFICE}value", "")) or shown
         if kind == "boolean":
             return str(cell.get(f"{OFFICE}boolean-value", shown)).upper()
+        if kind == "percentage" and shown:
+            return _percentage(cell.get(f"{OFFICE}value", ""), shown)
+        if kind == "date" and _AMBIGUOUS.fullmatch(shown):
+            day = str(cell.get(f"{OFFICE}date-value", ""))
+            return day.removesuffix("T00:00:00").replace("T", " ") or shown
         if shown or not kind:
             if not shown and (formula := cell.get(f"{TABLE}formula", "")):
                 self.unsolved += 1
@@ -243,6 +251,16 @@ def _number(value: str) -> str:
         return f"{float(value):.15g}"
     except ValueError:
         return value
+
+
+def _percentage(value: str, shown: str) -> str:
+    """A percentage as it is shown, or as it is stored where that is more exact."""
+    try:
+        exact = f"{float(value) * 100:.8g}%"
+        rounded = float(shown.replace(",", ".").strip(" %\u00a0\u202f"))
+    except ValueError:
+        return shown
+    return shown if f"{rounded:.8g}%" == exact else exact
 
 
 def _letters(column: int) -> str:

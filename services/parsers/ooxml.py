@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +19,7 @@ from lxml import etree
 from services.errors import TooLargeError, UnreadableSourceError
 from services.models import Document
 from services.parsers.protected import unlocked
-from services.parsers.sniff import damaged
+from services.parsers.sniff import BROKEN_ZIP, damaged
 
 PART_LIMIT = 160 << 20
 """Bytes one XML part may unpack to."""
@@ -42,7 +41,6 @@ _STRICT = {
     b"http://purl.oclc.org/ooxml/officeDocument/relationships": R,
 }
 _CORE = {"creator": "author", "created": "date", "language": "language", "subject": "subject"}
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Package:
             if isinstance(path, Path) and not zipfile.is_zipfile(path):
                 path = unlocked(path, password)
             self._zip = zipfile.ZipFile(path)
-        except _BROKEN as error:
+        except BROKEN_ZIP as error:
             raise damaged(what) from error
         self._names = {name.lower().lstrip("/"): name for name in self._zip.namelist()}
         self._relations: dict[str, dict[str, Relation]] = {}
@@ -95,7 +93,14 @@ class Package:
         """A part as a stream; the reader watches the size."""
         try:
             return self._zip.open(self._names[name.lower()])
-        except (KeyError, *_BROKEN) as error:
+        except (KeyError, *BROKEN_ZIP) as error:
+            raise damaged(self.what) from error
+
+    def piece(self, stream: IO[bytes]) -> bytes:
+        """The next megabyte of an open part, b"" at its end."""
+        try:
+            return stream.read(1 << 20)
+        except BROKEN_ZIP as error:
             raise damaged(self.what) from error
 
     def __contains__(self, name: str) -> bool:
@@ -106,7 +111,7 @@ class Package:
         try:
             with self.open(name) as stream:
                 data = stream.read(PART_LIMIT + 1)
-        except _BROKEN as error:
+        except BROKEN_ZIP as error:
             raise damaged(self.what) from error
         if len(data) > PART_LIMIT:
             raise too_large()

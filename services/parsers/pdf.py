@@ -12,7 +12,7 @@ import ctypes
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -158,9 +158,7 @@ def _read_facts(source: Any) -> _File:
         page = target.get_index() if target else None
         if page is not None:
             outline.entries.setdefault((page, fold(bookmark.get_title())), bookmark.level + 1)
-    attachments = [
-        source.get_attachment(index).get_name() for index in range(source.count_attachments())
-    ]
+    attachments = [clean(file.get_name())[0] for file in _attached(source)]
     return _File(
         labels=[label or None for label in labels],
         outline=outline,
@@ -170,7 +168,7 @@ def _read_facts(source: Any) -> _File:
             "date": _date(info.get("CreationDate", "") or info.get("ModDate", "")),
             "language": _language(source),
         },
-        attachments=[clean(name)[0] for name in attachments if name],
+        attachments=[name for name in attachments if name],
     )
 
 
@@ -180,12 +178,24 @@ def attachments(path: Path, folder: Path, password: str | None = None) -> list[E
     with pdfium.LOCK:
         source = pdfium.open_document(path, password)
         try:
-            for index in range(source.count_attachments()):
-                file = source.get_attachment(index)
-                writer.add(clean(file.get_name())[0], bytes(file.get_data()))
+            for file in _attached(source):
+                try:
+                    data = bytes(file.get_data())
+                except pypdfium2.PdfiumError:  # its content is missing or damaged
+                    continue
+                writer.add(clean(file.get_name())[0], data)
         finally:
             source.close()
     return writer.found
+
+
+def _attached(source: Any) -> Iterator[Any]:
+    """The embedded files that can be found."""
+    for index in range(source.count_attachments()):
+        try:
+            yield source.get_attachment(index)
+        except pypdfium2.PdfiumError:
+            continue
 
 
 def _open_form(source: Any) -> Any:

@@ -9,6 +9,7 @@ from lxml import etree
 
 from services.models import Block, Document
 from services.parsers import Progress, tables
+from services.parsers.attributes import whole
 from services.parsers.drawings import chart_rows, diagram_lines
 from services.parsers.ooxml import A, C, P, Package, R, without_alternatives
 from services.parsers.outline import Outline
@@ -80,7 +81,7 @@ class _Deck:
         for shape in sorted(shapes, key=lambda one: _placeholder(one) not in _TITLES):
             try:
                 self._shape(shape)
-            except (ValueError, LookupError):
+            except LookupError:
                 self.skipped += 1
         self._notes(part)
 
@@ -193,7 +194,7 @@ def _lines(element: etree._Element) -> list[tuple[int, str]]:
         properties = paragraph.find(f"{A}pPr")
         depth = properties.get("lvl", "0") if properties is not None else "0"
         if text:
-            lines.append((int(depth), text))
+            lines.append((whole(depth, most=9), text))
     return lines
 
 

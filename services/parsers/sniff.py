@@ -11,6 +11,7 @@ import json
 import re
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,9 @@ from services.errors import UnreadableSourceError, UnsupportedKindError
 from services.parsers.decoding import utf16_without_bom
 
 _HEAD = 1 << 16
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError,
+              OSError, RuntimeError, ValueError)  # fmt: skip
+"""What a damaged container makes its reader raise, when it is opened and while it is read."""
 
 # (offset, magic, what it is, how to go on)
 _PICTURE = ("a picture", "Add a document that holds its text.")
@@ -126,6 +130,7 @@ _XML = re.compile(
     rb"<([A-Za-z_][\w.-]*(?::[\w.-]+)?)(?=[\s/>])",
     re.DOTALL,
 )
+_FLAT = re.compile(rb"<office:document\s[^>]*?office:mimetype=[\"']([\w./+-]+?)(?:-template)?[\"']")
 _ENDINGS = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -213,7 +218,7 @@ def _zip_kind(path: Path | IO[bytes]) -> str:
             mimetype = b""
             if "mimetype" in names and archive.getinfo("mimetype").file_size < 200:
                 mimetype = archive.read("mimetype").strip()
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except BROKEN_ZIP as error:
         raise damaged("Office or ZIP file") from error
     lowered = [name.lower() for name in names]
     stated = mimetype.decode("ascii", "replace").removesuffix("-template")
@@ -225,7 +230,7 @@ def _zip_kind(path: Path | IO[bytes]) -> str:
         raise unsupported("an OpenDocument drawing or formula", "Export it as PDF and add that.")
     if "[content_types].xml" in lowered:
         if "xl/workbook.bin" in lowered:
-            return "xls"
+            return "xlsb"
         for prefix, kind_name in _ZIP_KINDS:
             if any(name.startswith(prefix) for name in lowered):
                 return kind_name
@@ -281,7 +286,7 @@ def _ole_streams(path: Path, name: str) -> list[str]:
                 entry[0] for entry in container.listdir(storages=False) if len(entry) == 1
             ]:
                 return found
-    except (OSError, ValueError, LookupError, TypeError, struct.error):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, struct.error):
         pass
     data = path.read_bytes()
     known = ["EncryptedPackage", *_OLE_KINDS, *(refused[0] for refused in _OLE_REFUSED)]
@@ -323,7 +328,8 @@ def _structured_kind(plain: bytes, tail: bytes, *, whole: bool) -> str | None:
     if (root := _XML.match(plain)) and (
         plain.lstrip().startswith(b"<?xml") or b"</" + root[1] in tail.replace(b"\r", b"")[-500:]
     ):
-        return "xml"
+        flat = _FLAT.search(plain, root.start(), root.start() + 20_000)
+        return _MIMETYPES.get(flat[1].decode(), "xml") if flat else "xml"
     text = plain.decode("utf-8", "replace")
     if text.lstrip()[:1] in ("{", "[") and _is_json(text.lstrip(), whole=whole):
         is_notebook = b'"cell_type"' in plain and (b'"nbformat' in plain or b'"nbformat' in tail)

@@ -39,17 +39,21 @@ def is_number(text: str) -> bool:
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first of some rows names the columns.
 
-    It does when its cells are short, distinct, no numbers but years, and none of them comes again
-    in its column.
+    It does when its cells are words over a column of numbers; or when they are short, distinct, no
+    numbers but years, and none of them comes again in its column.
     """
     if len(rows) < 2:
         return False
     head, body = rows[0], rows[1:51]
     named = [text for text in head if text]
-    if not named or len(set(named)) < len(named):
+    if not named:
         return False
     numbers = [text for text in named if is_number(text)]
     if numbers and (len(numbers) == len(head) or not all(map(_YEAR.fullmatch, numbers))):
+        return False
+    if len(named) == len(head) and not numbers and _stands_over_numbers(head, body):
+        return True
+    if len(set(named)) < len(named):
         return False
     if max(map(len, named)) > _LONGEST_HEAD or len(named) < 0.5 * max(map(len, body), default=0):
         return False
@@ -60,6 +64,15 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
         if _YEAR.fullmatch(text) and values and all(map(_YEAR.fullmatch, values)):
             return False  # a column of years, not a column named by its year
     return True
+
+
+def _stands_over_numbers(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether some column is words in its first row and numbers, several, in all others."""
+    for column in range(len(head)):
+        values = [row[column] for row in body if column < len(row) and row[column]]
+        if len(values) > 1 and all(map(is_number, values)):
+            return True
+    return False
 
 
 def blocks(

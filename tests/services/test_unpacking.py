@@ -141,8 +141,16 @@ LOCKED = base64.b64decode(  # a.txt under the password "s3cret", as Info-ZIP wri
 )
 
 
-def test_the_password_opens_a_locked_archive(library: Library) -> None:
-    (source,) = add(library, "x.zip", LOCKED)
+LOCKED_WITH_AES = base64.b64decode(
+    "UEsDBBQAAQBjAPMNgV241VHnMAAAABIAAAAFAAsAYS50eHQBmQcAAQBBRQMIAK+nDuIPZbj5GGm0N3fYVT4rrTQA"
+    "UfWniYmsQjtK6g62ZZ17yyX31syB3KEvLlAI6VBLAQIUAxQAAQBjAPMNgV241VHnMAAAABIAAAAFAAsAAAAAAAAA"
+    "AACAAQAAAABhLnR4dAGZBwABAEFFAwgAUEsFBgAAAAABAAEAPgAAAF4AAAAAAA=="
+)
+
+
+@pytest.mark.parametrize("locked", [LOCKED, LOCKED_WITH_AES], ids=["as of old", "AES"])
+def test_the_password_opens_a_locked_archive(library: Library, locked: bytes) -> None:
+    (source,) = add(library, "x.zip", locked)
     assert (source.name, source.status) == ("x.zip", "needs_password")
     assert reindex_sources(library.workspace) == []
     retry_source(library.workspace, source.id, "wrong")
@@ -151,6 +159,14 @@ def test_the_password_opens_a_locked_archive(library: Library) -> None:
     library.wait([s.id for s in load_sources(library.workspace)])
     (opened,) = load_sources(library.workspace)
     assert (opened.name, opened.status, opened.meta) == ("a.txt", "ready", "x.zip/a.txt")
+
+
+def test_a_changed_byte_under_aes_is_damage(library: Library) -> None:
+    damaged = bytearray(LOCKED_WITH_AES)
+    damaged[70] ^= 1
+    (source,) = add(library, "x.zip", bytes(damaged), password="s3cret")
+    assert (source.name, source.status) == ("a.txt", "failed")
+    assert (source.error or {})["code"] == "damaged"
 
 
 def test_a_folder_with_an_archive(library: Library, tmp_path: Path) -> None:

@@ -200,3 +200,35 @@ def test_a_document_without_text_is_refused(word: Word, tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError) as caught:
         read(word, tmp_path)
     assert caught.value.code == "no_text"
+
+
+def test_merged_heads_symbols_and_fractions_say_what_word_shows(tmp_path: Path) -> None:
+    made = docx.Document()
+    table = made.add_table(4, 3)
+    table.cell(0, 0).merge(table.cell(1, 0)).text = "Region"
+    table.cell(0, 1).merge(table.cell(0, 2)).text = "2024"
+    table.cell(1, 1).text, table.cell(1, 2).text = "Spring", "Autumn"
+    for row, name in ((2, "North"), (3, "South")):
+        for column, text in enumerate((name, "1", "2")):
+            table.cell(row, column).text = text
+    math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    body = made.element.body
+    for run in (
+        '<w:r><w:t xml:space="preserve">dose </w:t><w:sym w:font="Symbol" w:char="F0A3"/>'
+        '<w:t xml:space="preserve"> 5 </w:t>'
+        '<w:sym w:font="Symbol" w:char="F06D"/><w:t>g</w:t></w:r>',
+        '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t xml:space="preserve"> agreed</w:t>'
+        "</w:r>",
+        "<m:oMath><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:sSup><m:e><m:r><m:t>x</m:t>"
+        "</m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:den></m:f></m:oMath>",
+    ):
+        paragraph = f'<w:p {NS} xmlns:m="{math}">{run}</w:p>'
+        body.insert(len(body) - 1, parse_xml(paragraph))
+    made.save(str(tmp_path / "file.docx"))
+    document = parse(tmp_path / "file.docx", "file.docx")
+    assert [(block.header_rows, block.text) for block in document.blocks] == [
+        (2, "Region | 2024\n | Spring | Autumn\nNorth | 1 | 2\nSouth | 1 | 2"),
+        (0, "dose ≤ 5 μg"),
+        (0, "☒ agreed"),
+        (0, "(a+b)/(x^2)"),
+    ]

@@ -138,3 +138,19 @@ def test_parts_nested_beyond_sense_end_in_a_sentence_or_text(tmp_path: Path) -> 
         damaged = error.code == "damaged"
         assert damaged
     assert time.perf_counter() - begun < 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("pkcs7-mime", "mail_sealed"),
+        ("pgp-encrypted", "mail_sealed"),
+        ("ms-tnef", "mail_outlook_only"),
+    ],
+)
+def test_parts_that_cannot_be_opened_are_said(tmp_path: Path, kind: str, code: str) -> None:
+    made = message("Hello there")
+    made.add_attachment(b"\x30\x80sealed", maintype="application", subtype=kind, filename="part.x")
+    document = read(tmp_path, made)
+    assert [finding.code for finding in document.report.findings] == [code]
+    assert document.report.attachments == ["part.x"]

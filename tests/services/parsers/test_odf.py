@@ -272,3 +272,47 @@ def test_broken_content_is_damaged(tmp_path: Path) -> None:
     path.write_bytes(buffer.getvalue())
     with pytest.raises(UnreadableSourceError):
         parse(path, "a.odt")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "body", "text"),
+    [
+        ("text", "odt", "<text:p>Flat words</text:p>", "Flat words"),
+        ("spreadsheet", "ods", f'<table:table table:name="S"><table:table-row>{cells("1", "a")}'
+         "</table:table-row></table:table>", "1 | a"),
+        ("presentation", "odp", '<draw:page><draw:frame><draw:text-box><text:p>Shown</text:p>'
+         "</draw:text-box></draw:frame></draw:page>", "Shown"),
+    ],
+)  # fmt: skip
+def test_flat_files_are_read_as_their_packages(
+    tmp_path: Path, kind: str, name: str, body: str, text: str
+) -> None:
+    content = (
+        f'<?xml version="1.0"?><office:document {NAMES} '
+        f'office:mimetype="application/vnd.oasis.opendocument.{kind}"><office:meta><dc:title>Named'
+        f"</dc:title></office:meta><office:body><office:{kind}>{body}</office:{kind}></office:body>"
+        "</office:document>"
+    )
+    (tmp_path / "file").write_text(content, encoding="utf-8")
+    document = parse(tmp_path / "file", "file.xml")
+    assert (document.kind, document.title) == (name, "Named")
+    assert text in document.text
+
+
+def test_dates_and_percentages_are_as_exact_as_stored(tmp_path: Path) -> None:
+    values = [
+        ("percentage", 'office:value="0.126"', "13%"),
+        ("percentage", 'office:value="0.126"', "12,6 %"),
+        ("date", 'office:date-value="2021-03-04"', "04/03/21"),
+        ("date", 'office:date-value="2021-03-04"', "4 March 2021"),
+        ("currency", 'office:value="1234.5" office:currency="EUR"', "1.234,50 €"),
+    ]
+    row = "".join(
+        f'<table:table-cell office:value-type="{kind}" {stored}><text:p>{shown}</text:p>'
+        "</table:table-cell>"
+        for kind, stored, shown in values
+    )
+    body = f'<table:table table:name="S"><table:table-row>{row}</table:table-row></table:table>'
+    assert read(tmp_path, "spreadsheet", body).text == (
+        "12.6% | 12,6 % | 2021-03-04 | 4 March 2021 | 1.234,50 €"
+    )

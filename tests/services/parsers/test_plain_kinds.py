@@ -115,6 +115,46 @@ def test_the_delimiter_is_found(text: str, delimiter: str) -> None:
     assert find_delimiter(text) == delimiter
 
 
+def test_what_stands_above_a_table_is_no_part_of_it(tmp_path: Path) -> None:
+    text = "Sales of 2024\n# in tons\n\nRegion,Tons,Share\nNorth,1,2\nSouth,3,4\n"
+    document = read(tmp_path, text, "a.csv")
+    assert [(block.kind, block.row, block.text) for block in document.blocks] == [
+        ("paragraph", 1, "Sales of 2024"),
+        ("paragraph", 2, "# in tons"),
+        ("table", 5, "Region | Tons | Share\nNorth | 1 | 2\nSouth | 3 | 4"),
+    ]
+    assert document.units == {"rows": 2, "columns": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a||b\n1||2\n3||x|y\n", "a |  | b\n1 |  | 2\n3 |  | x | y"),
+        ("a||b\n1||2\n", "a | b\n1 | 2"),
+        ("a::b\n1::2\n", "a | b\n1 | 2"),
+        ('a, b\n1, "x, y"\n', "a | b\n1 | x, y"),
+        ("A question of more than eighty characters, as those that surveys put to people ask it;B\n"
+         "31;x\n45;x\n", "A question of more than eighty characters, as those that surveys put to "
+         "people ask it | B\n31 | x\n45 | x"),
+    ],
+)  # fmt: skip
+def test_double_separators_blanks_and_long_heads(tmp_path: Path, text: str, shown: str) -> None:
+    document = read(tmp_path, text, "a.csv")
+    assert document.text == shown
+    assert document.blocks[0].header_rows == 1
+
+
+def test_a_large_file_is_read_piece_by_piece_as_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = '\ufeffname;wert\r\n"Köln\r\nam Rhein";1\r\nBonn;2\r\n'.encode()
+    small = read(tmp_path, data, "a.csv")
+    monkeypatch.setattr("services.parsers.decoding._LARGE", 10)
+    large = read(tmp_path, data, "a.csv")
+    assert (large.text, large.units) == (small.text, small.units)
+    assert read(tmp_path, "name;wert\nKöln;1\n".encode("cp1252"), "a.csv").text.endswith("Köln | 1")
+
+
 def test_a_table_without_header_keeps_its_first_row_as_data(tmp_path: Path) -> None:
     document = read(tmp_path, "清华大学,2,985\n北京大学,1,985\n浙江大学,3,985\n", "rank.csv")
     assert document.units == {"rows": 3, "columns": 3}

@@ -12,6 +12,7 @@ from pptx.util import Inches
 from services.errors import UnreadableSourceError
 from services.models import Document
 from services.parsers import parse
+from services.parsers.ooxml import R
 
 AT = (Inches(1), Inches(1), Inches(2), Inches(1))
 
@@ -90,6 +91,14 @@ def test_charts_are_tables(deck: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_values_of_charts_are_shown_as_their_formats_say(deck: Any, tmp_path: Path) -> None:
+    data = CategoryChartData()
+    data.categories = ["a", "b"]
+    data.add_series("Share", (0.1, 0.256), "0.0%")
+    add_slide(deck, "T").shapes.add_chart(XL_CHART_TYPE.PIE, *AT, data)
+    assert read(deck, tmp_path).blocks[-1].text == " | Share\na | 10%\nb | 25.6%"
+
+
 def test_hidden_and_wordless_slides_are_named(deck: Any, tmp_path: Path) -> None:
     add_slide(deck, "Shown")
     add_slide(deck, "Hidden")._element.set("show", "0")
@@ -103,10 +112,14 @@ def test_hidden_and_wordless_slides_are_named(deck: Any, tmp_path: Path) -> None
 
 def test_a_bad_shape_is_counted_and_the_rest_is_read(deck: Any, tmp_path: Path) -> None:
     slide = add_slide(deck, "Title")
-    bad = slide.shapes.add_textbox(*AT)
-    bad.text_frame.text = "bad"
-    bad.text_frame.paragraphs[0]._p.get_or_add_pPr().set("lvl", "deep")
-    slide.shapes.add_textbox(*AT).text_frame.text = "good"
+    data = CategoryChartData()
+    data.categories = ["bad"]
+    data.add_series("bad", (1,))
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.PIE, *AT, data)
+    next(chart._element.iter("{*}chart")).set(f"{R}id", "rIdNone")
+    odd = slide.shapes.add_textbox(*AT)
+    odd.text_frame.text = "good"
+    odd.text_frame.paragraphs[0]._p.get_or_add_pPr().set("lvl", "deep")
     document = read(deck, tmp_path)
     assert [block.text for block in document.blocks] == ["Title", "good"]
     (finding,) = document.report.findings

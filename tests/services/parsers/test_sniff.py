@@ -79,7 +79,7 @@ def put(tmp_path: Path):  # type: ignore[no-untyped-def]
         (stream("Workbook"), "a.xlsx", "xls"),
         (stream("WordDocument") + stream("Workbook"), "a.xls", "xls"),
         (stream("__properties_version1.0"), "a", "msg"),
-        (zipped("[Content_Types].xml", "xl/workbook.bin"), "a", "xls"),
+        (zipped("[Content_Types].xml", "xl/workbook.bin"), "a", "xlsb"),
         (zipped(mimetype=b"application/epub+zip"), "a.zip", "epub"),
         (zipped("META-INF/container.xml"), "a.zip", "epub"),
         (zipped(mimetype=b"application/vnd.oasis.opendocument.text"), "a", "odt"),

@@ -72,7 +72,7 @@ def test_dates_times_and_percentages_read_as_people_do(
     sheet["D1"].number_format = "0.0%"
     (text,) = texts(read(book, tmp_path))
     assert text == (
-        "2021-01-02 | 2021-01-02 03:04:05 | 15:30:00 | 12.5% | 1 day, 6:00:00 | 0.3 | TRUE | x"
+        "2021-01-02 | 2021-01-02 03:04:05 | 15:30:00 | 12.5% | 30:00:00 | 0.3 | TRUE | x"
     )
 
 
