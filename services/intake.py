@@ -72,6 +72,11 @@ def shown_name(name: str) -> str:
     return clean or "unnamed"
 
 
+def title_name(title: str) -> str:
+    """A title as a name: on one line, its slashes no path."""
+    return " ".join(shown_name(title.replace("/", "∕")).split())
+
+
 def folder_files(path: str) -> list[Path]:
     """All files below a folder whose names say HALO can read them, sorted; left out are hidden ones
     and what lies in HALO's own data folder.

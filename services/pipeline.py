@@ -26,14 +26,21 @@ from filelock import FileLock
 from services import adding, embeddings, ingestion, jobs, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
-from services.errors import HaloError, NotFoundError, ParserStoppedError, UserInputError
+from services.errors import (
+    HaloError,
+    NotFoundError,
+    ParserStoppedError,
+    UnreadableSourceError,
+    UserInputError,
+)
 from services.indexer import Indexer, commit_move
 from services.jsonfile import dump, fsync_folder, replace_file
+from services.links.bring import bring, complete, is_due, without_text
 from services.models import Document, Job, Source
 from services.passages import readable_title, record_fields, row
 from services.reading import Reader
 from services.settings import embedder_name
-from services.storage import get_source, load_sources
+from services.storage import get_source, load_sources, update_sources
 from services.tables import named_table, writing_table
 from services.task import Task
 from services.workspace import Workspace, folder_stamp, workspaces
@@ -43,7 +50,10 @@ log = logging.getLogger(__name__)
 READERS = max(2, (os.cpu_count() or 2) // 2)
 SWEEP_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0
-END = frozenset({"ready", "failed", "needs_password", "cancelled"})
+END = frozenset({"ready", "failed", "needs_password", "cancelled", "duplicate"})
+
+
+UNREAD = frozenset({"failed", "cancelled"})
 
 
 class Pipeline:
@@ -229,44 +239,79 @@ class Pipeline:
     def _read(self, task: Task, reader: Reader) -> None:
         workspace, job, source = task.workspace, task.job, task.source
         progress = task.progress
+        if is_due(source, job) and not self._fetch(task):
+            return
         progress("reading", 0, 0)
         target = workspace.document(source.id, job.revision)
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_suffix(".part")
-        name = str(job.fields.get("file_name") or (source.model_extra or {}).get("file_name") or "")
-        original = workspace.original(job.fields.get("sha256") or source.sha256 or "-")
+        record = source.model_dump(mode="json") | job.fields
+        name = record.get("file_name") or source.name
+        original = workspace.original(record["sha256"] or "-")
         password = jobs.take_password(job.id)
-        document = reader.read(
-            original,
-            name or source.name,
-            out=unfinished,
-            password=password,
-            progress=lambda done, total: progress("reading", done, total),
-            cancelled=lambda: jobs.is_cancelled(workspace, job.id),
-        )
+        try:
+            document = reader.read(
+                original,
+                name,
+                out=unfinished,
+                password=password,
+                progress=lambda done, total: progress("reading", done, total),
+                cancelled=lambda: jobs.is_cancelled(workspace, job.id),
+            )
+        except UnreadableSourceError as error:
+            raise without_text(source, original, error) from error
+        called = complete(document, original, record) if source.url else ""
+        title = called or readable_title(name)
         if document.report.attachments:
             self._add_attachments(task, reader, original, document, password)
+        if source.url or document.report.attachments:
             unfinished.write_bytes(document.model_dump_json().encode())
         replace_file(unfinished, target)
         fsync_folder(target.parent.parent)
-        record = dump(source.model_dump(mode="json"), indent=None)
-        (target.parent / Workspace.RECORD_COPY).write_bytes(record)
+        (target.parent / Workspace.RECORD_COPY).write_bytes(dump(record, indent=None))
         if job.table:
             task.table_name, task.table = job.table, named_table(workspace, job.table)
         else:
             task.table_name, task.table = writing_table(workspace)
-        title = readable_title(name or source.name)
         embedder = get_embedder(task.table.identity)
         chunks = chunk_document(document, embedder.count_tokens, title=title)
         task.rows = [
             row(source, job, number, chunk, title, document) for number, chunk in enumerate(chunks)
         ]
         task.fields = job.fields | record_fields(document, job, task.table_name, len(chunks))
+        if source.url and get_source(source.id, workspace).name == source.url:
+            task.fields["name"] = called or name  # nobody gave it another name meanwhile
         task.total = len(chunks)
         for new in task.rows:
             text = passage_text(new["title"], new["headings"], new["text"])
             task.pending.append((new["chunk_id"], text))
         self._indexer.add(task)
+
+    def _fetch(self, task: Task) -> bool:
+        """Bring a link's bytes in. False when that was all: it did not change, or another source
+        has the same bytes."""
+        workspace, job, source = task.workspace, task.job, task.source
+        task.progress("fetching", 0, 1)
+        found = bring(
+            workspace,
+            source,
+            progress=lambda done, total: task.progress(
+                "fetching", done if total else 0, total or 1
+            ),
+            cancelled=lambda: jobs.is_cancelled(workspace, job.id),
+        )
+        sha256 = found.get("sha256")
+        others = [other for other in load_sources(workspace) if other.status not in UNREAD]
+        twin = sha256 is not None and any(other.sha256 == sha256 for other in others)
+        if sha256 is None or (twin and not source.answerable):
+            ended = {"fetched": found["fetched"]} if sha256 is None else {"status": "duplicate"}
+            update_sources({source.id: ended | {"error": None}}, workspace)
+            task.end()
+            return False
+        job.fields |= found
+        if not jobs.is_cancelled(workspace, job.id):
+            jobs.put(workspace, job)  # whoever takes the job after a kill need not fetch again
+        return True
 
     def _add_attachments(
         self, task: Task, reader: Reader, original: Path, document: Document, password: str | None

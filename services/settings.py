@@ -56,6 +56,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address.",
     ),
     Setting("HALO_UPLOAD_LIMIT_MB", "200", "Largest file HALO takes in, in megabytes."),
+    Setting(
+        "HALO_LINK_NETWORKS",
+        "",
+        "Private networks that links may reach, separated by commas, such as `10.0.0.0/8` for an "
+        "intranet.",
+    ),
     Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
