@@ -19,6 +19,7 @@ from services.links.fetch import Fetcher, Limits, Reply
 from services.links.guard import guard
 from services.models import Document, Fetched, Job, Source, now
 from services.parsers import SUPPORTED_EXTENSIONS
+from services.unpacking import is_archive
 from services.workspace import Workspace
 
 NOT_MODIFIED = 304
@@ -69,6 +70,12 @@ def bring(
         incoming.unlink(missing_ok=True)
     if taken.error:
         raise _refused(taken.error)
+    if is_archive(workspace.original(taken.sha256 or "-")):
+        raise LinkError(
+            "A ZIP archive stands at this address.",
+            code="link_archive",
+            step="Download it and add it as a file.",
+        )
     if source.fetched and taken.sha256 == source.sha256:
         return {"fetched": _still(source.fetched)}
     fetched = Fetched(

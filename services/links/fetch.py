@@ -351,7 +351,7 @@ def _as_link_errors(host: str, limits: Limits) -> Iterator[None]:
     try:
         yield
     except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
-        if isinstance(_cause(error), ssl.SSLError):
+        if error.args and isinstance(error.args[0], ssl.SSLError):
             raise LinkError(
                 f"The connection to {host} is not secure: its certificate cannot be checked.",
                 code="link_certificate",
@@ -367,12 +367,6 @@ def _as_link_errors(host: str, limits: Limits) -> Iterator[None]:
         ) from error
     except _BROKEN as error:
         raise _broken_off(host) from error
-
-
-def _cause(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def _broken_off(host: str) -> LinkError:
