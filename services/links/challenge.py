@@ -142,8 +142,10 @@ def refuse_page(document: Document, page: Path, asked: Address, reached: str) ->
     """
     host, final = asked.host, exact(reached)
     head = _head(page)
-    text = f"{document.title}\n{document.text}".casefold().replace("’", "'")
     words = document.report.words
+    if words > _MIDDLING:
+        return
+    text = f"{document.title}\n{document.text}".casefold().replace("’", "'")
     heads = " ".join(
         [document.title, *(b.text for b in document.blocks if b.kind == "heading")]
     ).casefold()
@@ -152,9 +154,8 @@ def refuse_page(document: Document, page: Path, asked: Address, reached: str) ->
             raise _challenge(host)
         if _SCRIPT.search(text):
             raise _script(host)
-    if words <= _MIDDLING and (
-        _is_consent(document) or (final.host != host and _CONSENT_HOST.match(final.host))
-    ):
+    to_consent = final.host != host and _CONSENT_HOST.match(final.host)
+    if to_consent or _is_consent(document):
         raise LinkError(
             f"{host} shows only its question about cookies or consent.",
             code="link_consent",
@@ -170,7 +171,7 @@ def refuse_page(document: Document, page: Path, asked: Address, reached: str) ->
         to_login or (_PASSWORD_FIELD.search(head) and _LOGIN.search(heads or text))
     ):
         raise _login(host)
-    if words <= _MIDDLING and _PAYWALL.search(text):
+    if _PAYWALL.search(text):
         if words <= _SHORT:
             raise _paywall(host)
         document.report.note(

@@ -40,6 +40,8 @@ from services.links.fetch import Fetcher
 
 HOSTS = frozenset({"www.youtube.com", "consent.youtube.com"})
 BY_HAND = "Add a transcript as a file, or paste one."
+_OTHER_SHAPE = (AttributeError, LookupError, TypeError, ValueError)
+"""What the library meets in an answer of another shape than it expects."""
 _PUBLISHED = re.compile(r'itemprop="(?:datePublished|uploadDate)" content="(\d{4}-\d\d-\d\d)')
 
 
@@ -57,7 +59,7 @@ def captions(fetcher: Fetcher, video: str) -> bytes:
         transcript = chosen.fetch()
     except CouldNotRetrieveTranscript as error:
         raise _in_words(error) from error
-    except (requests.RequestException, ParseError, KeyError, TypeError, ValueError) as error:
+    except (requests.RequestException, ParseError, *_OTHER_SHAPE) as error:
         raise _not_understood() from error
     if not any(snippet.text.strip() for snippet in transcript):
         raise _no_captions()
