@@ -1,4 +1,4 @@
-"""How sources come in: files, archives, attachments, pasted text and links become records with jobs.
+"""How sources come in: files, archives, attachments, texts and links become records with jobs.
 
 Everything here returns at once. Bytes are on disk and the record is committed when a function
 returns; the reading is queued in jobs/ and done by ``pipeline``.

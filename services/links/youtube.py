@@ -168,7 +168,11 @@ def _in_words(error: CouldNotRetrieveTranscript) -> LinkError:
         case TranscriptsDisabled() | NoTranscriptFound():
             return _no_captions()
         case VideoUnavailable() | InvalidVideoId():
-            said, code = "This video is not there, or no longer.", "video_gone"
+            return LinkError(
+                "This video is not there, or no longer.",
+                code="video_gone",
+                step="Check the address in your browser.",
+            )
         case AgeRestricted():
             said, code = "YouTube shows this video only to adults who are logged in.", "video_age"
         case RequestBlocked() | IpBlocked() | PoTokenRequired():

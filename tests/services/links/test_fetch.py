@@ -197,7 +197,10 @@ def test_an_answer_that_breaks_off(web: Web, tmp_path: Path) -> None:
 
 
 def test_what_is_no_http(web: Web, tmp_path: Path) -> None:
-    web.pages["/a"] = lambda handler: handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n") and None
+    def speaks_otherwise(handler: Handler) -> None:
+        handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n")
+
+    web.pages["/a"] = speaks_otherwise
     assert refusal(web, "/a", tmp_path).code == "link_broken"
 
 
@@ -222,7 +225,11 @@ def test_a_server_that_drips_gains_no_time(web: Web, tmp_path: Path, part: str) 
 
 def test_a_silent_server(web: Web, tmp_path: Path) -> None:
     done = threading.Event()
-    web.pages["/a"] = lambda handler: done.wait() and None
+
+    def silent(handler: Handler) -> None:
+        done.wait()
+
+    web.pages["/a"] = silent
     assert refusal(web, "/a", tmp_path, stall=0.1).code == "link_slow"
     done.set()
 
