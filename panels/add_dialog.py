@@ -143,10 +143,10 @@ def links(workspace: Workspace) -> None:
             t("add.link_field"),
             placeholder=t("add.link_field"),
             label_visibility="collapsed",
-            height=76,
+            height=152,
             key="link_field",
         )
-        with st.container(horizontal=True, vertical_alignment="center", key="link_do"):
+        with st.container(horizontal=True, vertical_alignment="center", wrap=False, key="link_do"):
             st.html(f'<span class="meta">{html.escape(t("add.link_hint"))}</span>')
             st.form_submit_button(
                 t("add.link_add"),
@@ -234,7 +234,7 @@ def rows(workspace: Workspace) -> None:
     views = {view.source.id: view for view in ingestion.list_sources(workspace)}
     slots: dict[str, DeltaGenerator] = {}
     with st.container(key="add_head", horizontal=True, vertical_alignment="center"):
-        unit = "sources" if any(is_link(item, views) for item in added) else "add"
+        unit = "sources" if any(item.origin == "link" for item in added) else "add"
         st.html(f"<b>{html.escape(t(f'{unit}.count', n=len(added)))}</b>", width="content")
         st.space("stretch")
         st.html(f'<span class="meta num">{summary(added, views)}</span>', width="content")
@@ -259,11 +259,6 @@ def group(item: Added, view: SourceView | None) -> str:
     return groups.get(view.status, "ready")
 
 
-def is_link(item: Added, views: dict[str, SourceView]) -> bool:
-    view = views.get(item.source_id or "")
-    return "://" in item.name or bool(view and view.source.url)
-
-
 def summary(added: list[Added], views: dict[str, SourceView]) -> str:
     counts = Counter(group(item, views.get(item.source_id or "")) for item in added)
     words = [t(f"add.{name}", n=counts[name]) for name in GROUPS if counts[name]]
@@ -280,10 +275,10 @@ def row(
     with st.container(
         key=f"up_{number}", horizontal=True, vertical_alignment="center", gap=None, wrap=False
     ):
-        icon = "lock" if locked else icon_of(name, view.source.origin if view else "file")
+        icon = "lock" if locked else icon_of(name, view.source.origin if view else item.origin)
         detail = t("add.same_name") if item.outcome == "same_name" else text.size(item.size)
-        if view and view.source.url:
-            detail = urlsplit(view.source.url).netloc
+        if item.origin == "link":
+            detail = urlsplit((view.source.url if view else None) or item.name).netloc
         shown = html.escape(name)
         st.html(
             f'<div class="up"><i class="ic">{icon}</i><div><div class="cut" title="{shown}">{shown}'
@@ -320,12 +315,11 @@ def outcome(item: Added, view: SourceView | None) -> str:
 
 def failed_link(workspace: Workspace, view: SourceView) -> None:
     """Why a page did not come, what to do instead, and another try."""
-    with st.container(gap=None):
+    with st.container(key=f"why_{view.source.id}", gap=None):
         words = html.escape(status.whole(view))
         st.html(f'<span class="st fail">{words}</span>')
         st.button(
             t("source.retry"),
-            type="tertiary",
             key=f"again_{view.source.id}",
             on_click=try_again,
             args=(workspace, view.source.id),

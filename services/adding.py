@@ -100,13 +100,13 @@ def add_links(workspace: Workspace, typed: Sequence[str]) -> list[Added]:
             try:
                 url = str(address.parse(text))
             except UserInputError as error:
-                shown = address.shown(text)
-                results.append(Added(shown, 0, "refused", error=error.as_dict()))
+                refused = Added(address.shown(text), 0, "refused", error=error.as_dict())
+                results.append(dataclasses.replace(refused, origin="link"))
                 continue
             known = stored[at[url]] if url in at else None
             if url in new or (known and known["status"] not in AGAIN):
                 there = new[url].id if url in new else stored[at[url]]["id"]
-                results.append(Added(url, 0, "duplicate", there))
+                results.append(Added(url, 0, "duplicate", there, origin="link"))
                 continue
             if known:
                 stored[at[url]] = {**known, "status": "queued", "error": None}
@@ -114,7 +114,7 @@ def add_links(workspace: Workspace, typed: Sequence[str]) -> list[Added]:
             else:
                 new[url] = Source(name=url, origin="link", type_label="Web", url=url)
                 queued.append(Job(source_id=new[url].id))
-            results.append(Added(url, 0, "queued", queued[-1].source_id))
+            results.append(Added(url, 0, "queued", queued[-1].source_id, origin="link"))
         made = [source.model_dump(mode="json") for source in reversed(new.values())]
         return made + stored if queued else None
 

@@ -51,6 +51,7 @@ class Added:
     error: dict[str, Any] | None = None
     meta: str = ""
     """Where it came from: its path inside an archive."""
+    origin: Literal["file", "link"] = "file"
 
 
 _TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
