@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from services import ingestion
 from services.storage import save_config
 from services.workspace import Workspace
 from tests.browser.conftest import App, settle, show, wait_for
-from tests.services.links.conftest import ARTICLE, Web, web  # noqa: F401  # the fixture's name
+from tests.services.links.conftest import ARTICLE, Web
 
 pytestmark = pytest.mark.browser
 
@@ -110,7 +111,9 @@ def test_pasted_text_becomes_a_source(page: Page, app: App) -> None:
     expect(page.locator("[class*=st-key-up_]")).to_contain_text("pasted, 3 words", timeout=60_000)
 
 
-def test_links_are_fetched_and_failures_say_what_to_do(page: Page, app: App, web: Web) -> None:
+def test_links_are_fetched_and_failures_say_what_to_do(page: Page, app: App) -> None:
+    web = Web()
+    threading.Thread(target=web.serve_forever, daemon=True).start()
     save_config({"HALO_LINK_NETWORKS": "127.0.0.0/8"}, Workspace(app.data))
     typed = [
         web.page("/wells", ARTICLE, ETag='"1"'),
@@ -143,6 +146,8 @@ def test_links_are_fetched_and_failures_say_what_to_do(page: Page, app: App, web
     expect(link).to_have_attribute("target", "_blank")
     expect(link).to_have_attribute("rel", "noopener noreferrer")
     expect(page.locator(".came")).to_contain_text("The survey · 4\u00a0Mar 2026")
+    web.shutdown()
+    web.server_close()
 
 
 def test_include_boxes_are_kept(page: Page, app: App) -> None:

@@ -88,7 +88,7 @@ def test_the_title_without_the_name_of_the_site(
 @pytest.mark.parametrize(
     "banner",
     [
-        "<div class=x1><p>JUNK We use cookies for our partners.</p><button>Accept all</button></div>",
+        "<div class=x1><p>JUNK We use cookies for us.</p><button>Accept all</button></div>",
         "<div><div><p>JUNK Cookies?</p><a href=#>Alle akzeptieren</a></div></div>",
         "<div class=comments><p>JUNK I think that is wrong.</p></div>",
         "<section id=disqus_thread><p>JUNK First!</p></section>",
