@@ -135,7 +135,7 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
         same_name="replace" if options.replace else "keep",
         password=options.password,
     )
-    added += adding.add_links(workspace, links)
+    added += adding.add_links(workspace, links, password=options.password)
     worker = Pipeline(lambda: [workspace]).start()
     ids = [item.source_id for item in added if item.source_id]
     show = None if options.json else _progress_line()

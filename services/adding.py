@@ -81,7 +81,9 @@ def add_text(workspace: Workspace, title: str, body: str, *, origin: str = "text
     return add_files(workspace, [Incoming(name, data)], origin=origin)[0]
 
 
-def add_links(workspace: Workspace, typed: Sequence[str]) -> list[Added]:
+def add_links(
+    workspace: Workspace, typed: Sequence[str], *, password: str | None = None
+) -> list[Added]:
     """Make sources of addresses that a user typed; the pipeline fetches them. One commit for all.
 
     An address that is there already is a ``duplicate`` (one that failed or was cancelled is tried
@@ -121,6 +123,8 @@ def add_links(workspace: Workspace, typed: Sequence[str]) -> list[Added]:
     with jobs.queueing(workspace):
         workspace.sources_file.update(change)
         for job in queued:
+            if password is not None:
+                jobs.give_password(job.id, password)
             jobs.put(workspace, job, durable=False)
     return results
 

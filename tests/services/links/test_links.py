@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
 import pytest
+from pypdf import PdfWriter
 from reportlab.pdfgen.canvas import Canvas
 
 from services import ingestion, jobs
@@ -256,6 +259,50 @@ def test_cancelling_stops_the_download(library: Library, web: Web) -> None:
     ingestion.retry_source(library.workspace, added.source_id)
     library.wait([added.source_id])
     assert get_source(added.source_id, library.workspace).status == "ready"
+
+
+def test_a_process_killed_while_fetching_loses_nothing(workspace: Workspace, web: Web) -> None:
+    asked, done = threading.Event(), threading.Event()
+
+    def half(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(ARTICLE)))
+        handler.end_headers()
+        handler.wfile.write(ARTICLE[:500].encode())
+        asked.set()
+        done.wait(30)
+
+    web.pages["/a"] = half
+    adding = subprocess.Popen(
+        [sys.executable, "-m", "interfaces.cli", "add", web.url("/a"), "--json"],
+        stdout=subprocess.DEVNULL,
+    )
+    assert asked.wait(60)
+    adding.kill()
+    adding.wait()
+    done.set()
+    assert load_sources(workspace)[0].url == web.url("/a")
+    assert load_sources(workspace)[0].sha256 is None
+    web.page("/a", ARTICLE)
+    worker = Pipeline(lambda: [workspace]).start()
+    worker.wait(workspace, [load_sources(workspace)[0].id])
+    worker.stop()
+    source = load_sources(workspace)[0]
+    assert (source.status, source.name, source.size) == ("ready", "Wells of Senra", len(ARTICLE))
+
+
+def test_a_locked_file_behind_a_link(library: Library, web: Web) -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(pdf("The margin fell to 12.6 %.")))
+    writer.encrypt("open sesame", algorithm="AES-256")
+    out = io.BytesIO()
+    writer.write(out)
+    url = web.page("/locked.pdf", out.getvalue(), Content_Type="application/pdf")
+    added = add_links(library.workspace, [url])[0]
+    library.wait([added.source_id or ""])
+    assert get_source(added.source_id or "", library.workspace).status == "needs_password"
+    add_links(library.workspace, [url], password="open sesame")
+    library.wait([added.source_id or ""])
+    assert get_source(added.source_id or "", library.workspace).status == "ready"
 
 
 def test_a_link_whose_job_was_lost_is_fetched(workspace: Workspace, web: Web) -> None:
