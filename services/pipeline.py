@@ -1,5 +1,6 @@
 """The worker that takes sources from ``queued`` to ``ready``; one a process, shared by all screens.
 
+    fetchers (several)  bring the bytes of links in, so that slow servers hold up no reading
     readers (several)   take a job, parse in a child process, cut passages, write the document
     indexer (one)       adds passages and commits ``text_ready``; then makes vectors and commits
                         ``ready``
@@ -27,6 +28,7 @@ from services import adding, embeddings, ingestion, jobs, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
 from services.errors import (
+    CancelledError,
     HaloError,
     NotFoundError,
     ParserStoppedError,
@@ -48,6 +50,7 @@ from services.workspace import Workspace, folder_stamp, workspaces
 log = logging.getLogger(__name__)
 
 READERS = max(2, (os.cpu_count() or 2) // 2)
+FETCHERS = 4
 SWEEP_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0
 END = frozenset({"ready", "failed", "needs_password", "cancelled", "duplicate"})
@@ -63,6 +66,7 @@ class Pipeline:
         self._where = where
         self._wake = threading.Condition()
         self._to_read: deque[tuple[Workspace, Job]] = deque()
+        self._to_fetch: deque[tuple[Workspace, Job]] = deque()
         self._known: set[str] = set()
         self._indexer = Indexer(lambda: bool(self._to_read))
         self._stopping = False
@@ -78,6 +82,7 @@ class Pipeline:
                 return self
             names = [("caretaker", self._care), ("indexer", self._indexer.run)]
             names += [(f"reader-{n}", self._read_loop) for n in range(READERS)]
+            names += [(f"fetcher-{n}", self._fetch_loop) for n in range(FETCHERS)]
             self._threads = [
                 threading.Thread(target=target, name=f"halo-{name}", daemon=True)
                 for name, target in names
@@ -180,10 +185,13 @@ class Pipeline:
         new = [jobs.get(workspace, key) for key in jobs.ids(workspace) if key not in self._known]
         found = [job for job in new if job and job.state != "waiting"]
         if found:
+            links = {source.id: source for source in load_sources(workspace) if source.url}
             with self._wake:
                 for job in sorted(found, key=lambda job: (job.created_at, job.id)):
                     self._known.add(job.id)
-                    self._to_read.append((workspace, job))
+                    link = links.get(job.source_id)
+                    due = link is not None and is_due(link, job)
+                    (self._to_fetch if due else self._to_read).append((workspace, job))
                 self._wake.notify_all()
         if full:
             moving = [job for job in jobs.all_jobs(workspace) if job.moving]
@@ -191,7 +199,7 @@ class Pipeline:
                 commit_move(workspace, moving[0].table)
 
     def _idle(self) -> bool:
-        return not self._to_read and self._indexer.idle
+        return not (self._to_read or self._to_fetch) and self._indexer.idle
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Run a part of the caretaker's round; a failure is logged and tried again next round."""
@@ -201,6 +209,67 @@ class Pipeline:
             log.warning("%s", error)
         except Exception:  # the job runner must outlive any single fault
             log.exception("the caretaker met an unexpected fault")
+
+    # --- fetching --------------------------------------------------------------------------------
+
+    def _fetch_loop(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._to_fetch or self._stopping)
+                if self._stopping:
+                    return
+                workspace, job = self._to_fetch.popleft()
+            lock = jobs.take(workspace, job)
+            if lock is None:
+                self._known.discard(job.id)
+                continue
+            try:
+                source = get_source(job.source_id, workspace)
+            except NotFoundError:
+                source = Source(name="", url="")
+            task = Task(workspace, job, lock, source, self._known.discard)
+            if not source.url:
+                task.end()
+                continue
+            with task.fails():
+                try:
+                    fetched = self._fetch(task)
+                except CancelledError:
+                    if jobs.is_cancelled(workspace, job.id):
+                        raise
+                    task.lay_down()  # HALO itself stops; the next process fetches it
+                    return
+                if fetched:
+                    jobs.release(workspace, lock, ended=False)
+                    with self._wake:
+                        self._to_read.append((workspace, job))
+                        self._wake.notify_all()
+
+    def _fetch(self, task: Task) -> bool:
+        """Bring a link's bytes in. False when that was all: it did not change, or another source
+        has the same bytes."""
+        workspace, job, source = task.workspace, task.job, task.source
+        task.progress("fetching", 0, 1)
+        found = bring(
+            workspace,
+            source,
+            progress=lambda done, total: task.progress(
+                "fetching", done if total else 0, total or 1
+            ),
+            cancelled=lambda: self._stopping or jobs.is_cancelled(workspace, job.id),
+        )
+        sha256 = found.get("sha256")
+        others = [other for other in load_sources(workspace) if other.status not in UNREAD]
+        twin = sha256 is not None and any(other.sha256 == sha256 for other in others)
+        if sha256 is None or (twin and not source.answerable):
+            ended = {"fetched": found["fetched"]} if sha256 is None else {"status": "duplicate"}
+            update_sources({source.id: ended | {"error": None}}, workspace)
+            task.end()
+            return False
+        job.fields |= found
+        if not jobs.is_cancelled(workspace, job.id):
+            jobs.put(workspace, job)  # whoever takes the job after a kill need not fetch again
+        return True
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -239,8 +308,6 @@ class Pipeline:
     def _read(self, task: Task, reader: Reader) -> None:
         workspace, job, source = task.workspace, task.job, task.source
         progress = task.progress
-        if is_due(source, job) and not self._fetch(task):
-            return
         progress("reading", 0, 0)
         target = workspace.document(source.id, job.revision)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -286,32 +353,6 @@ class Pipeline:
             text = passage_text(new["title"], new["headings"], new["text"])
             task.pending.append((new["chunk_id"], text))
         self._indexer.add(task)
-
-    def _fetch(self, task: Task) -> bool:
-        """Bring a link's bytes in. False when that was all: it did not change, or another source
-        has the same bytes."""
-        workspace, job, source = task.workspace, task.job, task.source
-        task.progress("fetching", 0, 1)
-        found = bring(
-            workspace,
-            source,
-            progress=lambda done, total: task.progress(
-                "fetching", done if total else 0, total or 1
-            ),
-            cancelled=lambda: jobs.is_cancelled(workspace, job.id),
-        )
-        sha256 = found.get("sha256")
-        others = [other for other in load_sources(workspace) if other.status not in UNREAD]
-        twin = sha256 is not None and any(other.sha256 == sha256 for other in others)
-        if sha256 is None or (twin and not source.answerable):
-            ended = {"fetched": found["fetched"]} if sha256 is None else {"status": "duplicate"}
-            update_sources({source.id: ended | {"error": None}}, workspace)
-            task.end()
-            return False
-        job.fields |= found
-        if not jobs.is_cancelled(workspace, job.id):
-            jobs.put(workspace, job)  # whoever takes the job after a kill need not fetch again
-        return True
 
     def _add_attachments(
         self, task: Task, reader: Reader, original: Path, document: Document, password: str | None

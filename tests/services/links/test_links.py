@@ -261,6 +261,43 @@ def test_cancelling_stops_the_download(library: Library, web: Web) -> None:
     assert get_source(added.source_id, library.workspace).status == "ready"
 
 
+def test_slow_servers_hold_up_no_reading(library: Library, web: Web) -> None:
+    done = threading.Event()
+
+    def silent(handler: Handler) -> None:
+        done.wait(60)
+
+    web.pages["/slow"] = silent
+    links = add_links(library.workspace, [web.url(f"/slow?{n}") for n in range(6)])
+    assert library.add(wells="The northern wells gave 41 litres.")[0].status == "ready"
+    for item in links:
+        ingestion.cancel_source(library.workspace, item.source_id or "")
+    library.wait([item.source_id or "" for item in links])
+    assert {s.status for s in load_sources(library.workspace) if s.url} == {"cancelled"}
+    done.set()
+
+
+def test_stopping_leaves_a_download_to_the_next_process(workspace: Workspace, web: Web) -> None:
+    asked, done = threading.Event(), threading.Event()
+
+    def silent(handler: Handler) -> None:
+        asked.set()
+        done.wait(60)
+
+    web.pages["/a"] = silent
+    first = Pipeline(lambda: [workspace]).start()
+    added = add_links(workspace, [web.url("/a")])[0]
+    assert asked.wait(60)
+    first.stop()
+    assert load_sources(workspace)[0].status == "queued" and jobs.ids(workspace)
+    done.set()
+    web.page("/a", ARTICLE)
+    second = Pipeline(lambda: [workspace]).start()
+    second.wait(workspace, [added.source_id or ""])
+    second.stop()
+    assert load_sources(workspace)[0].status == "ready"
+
+
 def test_a_process_killed_while_fetching_loses_nothing(workspace: Workspace, web: Web) -> None:
     asked, done = threading.Event(), threading.Event()
 
