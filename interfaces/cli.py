@@ -72,8 +72,8 @@ def _parser() -> argparse.ArgumentParser:
         one.set_defaults(command=function)
         return one
 
-    add = verb("add", _add, "Add files or folders and wait until they can be asked.")
-    add.add_argument("paths", nargs="+", metavar="PATH")
+    add = verb("add", _add, "Add files, folders or links and wait until they can be asked.")
+    add.add_argument("paths", nargs="+", metavar="PATH|URL")
     add.add_argument("--password", help="opens a protected file; used once, never stored")
     add.add_argument("--replace", action="store_true", help="replace sources of the same name")
     verb("list", _list, "List the sources.")
@@ -125,7 +125,8 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
 
     _prepare_embedder()
     files: list[intake.Incoming] = []
-    for path in map(Path, options.paths):
+    links = [typed for typed in options.paths if _is_link(typed)]
+    for path in [Path(typed) for typed in options.paths if typed not in links]:
         inside = intake.folder_files(str(path)) if path.is_dir() else [path]
         files += [intake.Incoming(file.name, file) for file in inside]
     added = adding.add_files(
@@ -134,6 +135,7 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
         same_name="replace" if options.replace else "keep",
         password=options.password,
     )
+    added += adding.add_links(workspace, links, password=options.password)
     worker = Pipeline(lambda: [workspace]).start()
     ids = [item.source_id for item in added if item.source_id]
     show = None if options.json else _progress_line()
@@ -152,6 +154,11 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
         for result in results:
             print(_line(result))
     return 0 if all(r["status"] in ("ready", "duplicate") for r in results) else 1
+
+
+def _is_link(typed: str) -> bool:
+    """An address with its scheme; anything else names a file."""
+    return "://" in typed and not Path(typed).exists()
 
 
 def _wait(
@@ -227,7 +234,8 @@ def _added(workspace: Workspace, added: Added) -> dict[str, Any]:
     source = get_source(added.source_id, workspace)
     if added.outcome == "duplicate":
         return _result(source, source.name, "duplicate", None, workspace)
-    status = "failed" if source.status not in ("ready", "needs_password") else source.status
+    ends = ("ready", "needs_password", "duplicate")
+    status = source.status if source.status in ends else "failed"
     return _result(source, source.name, status, source.error, workspace)
 
 
@@ -246,6 +254,7 @@ def _result(
     return {
         "id": source.id if source else None,
         "name": name,
+        "url": source.url if source else None,
         "type_label": source.type_label if source else "Doc",
         "meta": source.meta if source else "",
         "parent": source.parent if source else None,
@@ -285,6 +294,7 @@ def _listed(view: SourceView) -> dict[str, Any]:
     return {
         "id": source.id,
         "name": source.name,
+        "url": source.url,
         "type_label": source.type_label,
         "meta": source.meta,
         "parent": source.parent,
@@ -313,6 +323,7 @@ def _show(options: argparse.Namespace, workspace: Workspace) -> int:
             "id": source.id,
             "name": source.name,
             "type_label": source.type_label,
+            "metadata": document.metadata,
             "units": source.units,
             "report": document.report.model_dump(mode="json"),
             "blocks": [block.model_dump(mode="json") for block in document.blocks],

@@ -1,4 +1,4 @@
-"""The dialog that adds sources: files, pasted text, or a folder.
+"""The dialog that adds sources: files, links, pasted text, or a folder.
 
 An upload is on disk before this module's callback returns; then the uploader gets a new key, so
 its value is dropped from memory and never read twice. Each file has a row that follows its work
@@ -11,6 +11,7 @@ import html
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -26,10 +27,10 @@ from services.intake import Added, Incoming, folder_files, shown_name
 from services.settings import upload_limit
 from services.workspace import Workspace
 
-WAYS = {"files": "upload_file", "text": "subject", "folder": "folder"}
+WAYS = {"files": "upload_file", "link": "link", "text": "subject", "folder": "folder"}
 SOME_MORE = 64
 """Megabytes over the limit that the uploader lets through, for HALO to refuse them in words."""
-SAID_WHOLE = ("too_large", "upload_failed")
+SAID_WHOLE = ("too_large", "upload_failed", "link_scheme", "link_user", "link_invalid")
 GROUPS = ("ready", "in_progress", "need_you", "already_here", "failed")
 
 _refused = st.components.v2.component(
@@ -52,7 +53,8 @@ def show(workspace: Workspace) -> None:
             width="stretch",
         )
         with st.container(key="add_body"):
-            {"files": files, "text": pasted, "folder": folder}[way or "files"](workspace)
+            ways = {"files": files, "link": links, "text": pasted, "folder": folder}
+            ways[way or "files"](workspace)
         rows(workspace)
         with st.container(
             key="add_foot", horizontal=True, vertical_alignment="center", gap="small"
@@ -65,7 +67,7 @@ def show(workspace: Workspace) -> None:
     dialog()
 
 
-# -- the three ways ------------------------------------------------------------------------------
+# -- the four ways -------------------------------------------------------------------------------
 
 
 def files(workspace: Workspace) -> None:
@@ -133,6 +135,31 @@ def too_large() -> TooLargeError:
 
 def remember(workspace: Workspace, incoming: Sequence[Incoming]) -> None:
     state.added().extend(adding.add_files(workspace, incoming, same_name="ask"))
+
+
+def links(workspace: Workspace) -> None:
+    with st.form("add_link", border=False, clear_on_submit=True):
+        st.text_area(
+            t("add.link_field"),
+            placeholder=t("add.link_field"),
+            label_visibility="collapsed",
+            height=152,
+            key="link_field",
+        )
+        with st.container(horizontal=True, vertical_alignment="center", wrap=False, key="link_do"):
+            st.html(f'<span class="meta">{html.escape(t("add.link_hint"))}</span>')
+            st.form_submit_button(
+                t("add.link_add"),
+                icon=":material/add:",
+                type="primary",
+                on_click=take_links,
+                args=(workspace,),
+            )
+
+
+@action
+def take_links(workspace: Workspace) -> None:
+    state.added().extend(adding.add_links(workspace, st.session_state["link_field"].split()))
 
 
 def pasted(workspace: Workspace) -> None:
@@ -207,7 +234,8 @@ def rows(workspace: Workspace) -> None:
     views = {view.source.id: view for view in ingestion.list_sources(workspace)}
     slots: dict[str, DeltaGenerator] = {}
     with st.container(key="add_head", horizontal=True, vertical_alignment="center"):
-        st.html(f"<b>{html.escape(t('add.count', n=len(added)))}</b>", width="content")
+        unit = "sources" if any(item.origin == "link" for item in added) else "add"
+        st.html(f"<b>{html.escape(t(f'{unit}.count', n=len(added)))}</b>", width="content")
         st.space("stretch")
         st.html(f'<span class="meta num">{summary(added, views)}</span>', width="content")
     with st.container(key="add_rows", gap=None):
@@ -227,7 +255,8 @@ def group(item: Added, view: SourceView | None) -> str:
         return ""
     if status.running(view):
         return "in_progress"
-    return {"needs_password": "need_you", "failed": "failed"}.get(view.status, "ready")
+    groups = {"needs_password": "need_you", "failed": "failed", "duplicate": "already_here"}
+    return groups.get(view.status, "ready")
 
 
 def summary(added: list[Added], views: dict[str, SourceView]) -> str:
@@ -246,8 +275,10 @@ def row(
     with st.container(
         key=f"up_{number}", horizontal=True, vertical_alignment="center", gap=None, wrap=False
     ):
-        icon = "lock" if locked else icon_of(name, view.source.origin if view else "file")
+        icon = "lock" if locked else icon_of(name, view.source.origin if view else item.origin)
         detail = t("add.same_name") if item.outcome == "same_name" else text.size(item.size)
+        if item.origin == "link":
+            detail = urlsplit((view.source.url if view else None) or item.name).netloc
         shown = html.escape(name)
         st.html(
             f'<div class="up"><i class="ic">{icon}</i><div><div class="cut" title="{shown}">{shown}'
@@ -260,6 +291,8 @@ def row(
                 enter(workspace, view)
             elif view and status.running(view):
                 slot = st.container(gap=None)
+            elif view and view.status == "failed" and view.source.url:
+                failed_link(workspace, view)
             else:
                 st.html(outcome(item, view))
         way_out(workspace, number, item, view)
@@ -278,6 +311,24 @@ def outcome(item: Added, view: SourceView | None) -> str:
         return f'<span class="st">{html.escape(t("add.removed"))}</span>'
     tick = '<i class="ic ok">check_circle</i>' if view.status == "ready" else ""
     return f'<div class="done">{tick}{status.line(view)}</div>'
+
+
+def failed_link(workspace: Workspace, view: SourceView) -> None:
+    """Why a page did not come, what to do instead, and another try."""
+    with st.container(key=f"why_{view.source.id}", gap=None):
+        words = html.escape(status.whole(view))
+        st.html(f'<span class="st fail">{words}</span>')
+        st.button(
+            t("source.retry"),
+            key=f"again_{view.source.id}",
+            on_click=try_again,
+            args=(workspace, view.source.id),
+        )
+
+
+@action
+def try_again(workspace: Workspace, source_id: str) -> None:
+    ingestion.retry_source(workspace, source_id)
 
 
 def decide(workspace: Workspace, number: int) -> None:

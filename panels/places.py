@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from panels.text import t
-from services.models import Citation
+from services.models import Citation, Source
 
 _ICONS = {
     "picture_as_pdf": "pdf",
@@ -18,7 +18,6 @@ _ICONS = {
     "graphic_eq": "mp3 wav m4a ogg flac",
     "movie": "mp4 mov webm mkv",
     "image": "png jpg jpeg gif tif tiff webp bmp svg",
-    "link": "url",
     "mail": "eml msg mbox",
     "menu_book": "epub",
     "code": "html htm xml nxml json jsonl ndjson yaml yml py js ts css ipynb",
@@ -38,10 +37,19 @@ class Place(Protocol):
 
 
 def icon_of(name: str, origin: str = "file") -> str:
-    """The Material symbol for a source, by its name's ending; pasted text and notes by origin."""
+    """The Material symbol for a source, by its name's ending or its origin."""
+    if origin == "link":
+        return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "link")
     if origin != "file":
         return "edit_note" if origin == "note" else "subject"
     return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "subject")
+
+
+def file_name(source: Source) -> str:
+    """The name for a copy of the original: a page that goes by its title gets its ending back."""
+    kept = str((source.model_extra or {}).get("file_name") or "")
+    ending = PurePath(kept).suffix if source.url else ""
+    return source.name if source.name.endswith(ending) else source.name + ending
 
 
 def page_place(page: int, label: str | None) -> str:

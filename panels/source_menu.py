@@ -9,6 +9,7 @@ import streamlit as st
 
 from panels import state, status
 from panels.actions import action
+from panels.places import file_name
 from panels.text import Language, language, t
 from services import ingestion
 from services.ingestion import SourceView
@@ -19,6 +20,7 @@ ICONS = {
     "open": "visibility",
     "rename": "edit",
     "reindex": "refresh",
+    "fetch": "cloud_download",
     "retry": "replay",
     "cancel": "cancel",
     "original": "download",
@@ -54,8 +56,9 @@ def options(view: SourceView) -> list[str]:
     offered += ["rename"]
     if status.running(view):
         offered += ["cancel"]
-    elif view.source.sha256:
+    elif view.source.obtainable:
         offered += ["reindex"] if view.status == "ready" else []
+        offered += ["fetch"] if view.status == "ready" and view.source.url else []
         offered += ["retry"] if view.status != "ready" and status.retryable(view) else []
     if view.source.sha256:
         offered += ["original"]
@@ -75,6 +78,8 @@ def chosen(workspace: Workspace, view: SourceView, key: str) -> None:
             state.ask_name("source", source.id, source.name)
         case "reindex":
             ingestion.reindex_sources(workspace, [source.id])
+        case "fetch":
+            ingestion.fetch_again(workspace, source.id)
         case "retry" if view.status == "needs_password":
             ask_password(source)
         case "retry":
@@ -91,8 +96,9 @@ def chosen(workspace: Workspace, view: SourceView, key: str) -> None:
 
 def download_original(workspace: Workspace, source: Source) -> None:
     path = ingestion.original_path(workspace, source.id)
-    mime = mimetypes.guess_type(source.name)[0] or "application/octet-stream"
-    state.ask_download(source.name, mime, path.read_bytes)
+    name = file_name(source)
+    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    state.ask_download(name, mime, path.read_bytes)
 
 
 def download_text(workspace: Workspace, source: Source) -> None:

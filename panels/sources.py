@@ -227,7 +227,7 @@ def open_or_answer(view: SourceView) -> None:
     elif view.status == "needs_password":
         source_menu.ask_password(view.source)
     else:
-        st.toast(label(status.sentence(view)))
+        st.toast(label(status.whole(view)))
 
 
 # -- the panel's own menu ------------------------------------------------------------------------

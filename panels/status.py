@@ -44,6 +44,8 @@ def sentence(view: SourceView) -> str:
             return t("status.vectors", share=text.percent(share(view) or 0))
         case "ready" if view.total:
             return t("status.again", what=_reading(view))
+        case "ready" if source.error and source.url:
+            return t("status.not_fetched", why=text.short(source.error))
         case "ready":
             return t("status.ready", what=_with_origin(view, _extent(view)))
         case "failed":
@@ -54,8 +56,15 @@ def sentence(view: SourceView) -> str:
             return t(f"status.{view.status}")
 
 
+def whole(view: SourceView) -> str:
+    """The state in words, that of a failure in full: what happened and how to go on."""
+    return text.error(view.source.error) if view.source.error else sentence(view)
+
+
 def retryable(view: SourceView) -> bool:
-    """True when reading the file again could end otherwise."""
+    """True when reading the file or asking for the page again could end otherwise."""
+    if view.source.url:
+        return True
     return bool(view.source.sha256) and (view.source.error or {}).get("code") not in HOPELESS
 
 
@@ -75,12 +84,15 @@ def line(view: SourceView, *, bar: bool = True) -> str:
     classes = f"st num {tone(view)} {'live' if running(view) else ''}"
     part = share(view) if bar and running(view) else None
     gauge = f'<div class="bar"><i style="width:{part:.1%}"></i></div>' if part is not None else ""
-    return f'<span class="{classes}" title="{shown}">{shown}</span>{gauge}'
+    title = html.escape(whole(view))
+    return f'<span class="{classes}" title="{title}">{shown}</span>{gauge}'
 
 
 def _reading(view: SourceView) -> str:
     if view.unit == "passage":
         return t("status.vectors_only", share=text.percent(share(view) or 0))
+    if view.unit == "byte":
+        return t("status.fetching")
     if not view.total:
         return t("status.reading")
     unit = view.unit if text.has(f"status.reading_{view.unit}") else "page"
@@ -92,6 +104,9 @@ def _extent(view: SourceView) -> str:
     source = view.source
     if source.origin == "text":
         return t("extent.pasted", n=source.words)
+    if source.fetched:
+        came = text.date(source.fetched.at)
+        return t("extent.unchanged" if source.fetched.unchanged else "extent.fetched", date=came)
     unit = next((unit for unit in _UNITS if source.units.get(unit)), None)
     if unit is None:
         return t("extent.words", n=source.words)

@@ -114,10 +114,22 @@ def moment(stamp: str) -> dt.datetime:
 
 def date(stamp: str) -> str:
     """12 Nov 2026 or 12. Nov. 2026."""
-    when = moment(stamp)
+    return _written_day(moment(stamp).date())
+
+
+def _written_day(when: dt.date) -> str:
     month = _MONTHS[language()][when.month - 1]
     dot = "." if language() == "de" else ""
     return f"{when.day}{dot}{NBSP}{month} {when.year}"
+
+
+def day(stated: str) -> str:
+    """A day as a document states it, in the tab's language; as it stands where it is no date."""
+    try:
+        found = dt.date.fromisoformat(stated[:10])
+    except ValueError:
+        return stated
+    return _written_day(found)
 
 
 def when(stamp: str) -> str:

@@ -12,17 +12,18 @@ import html
 import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 from panels import components, frame, reading, source_menu, state, text
-from panels.places import icon_of, page_place
+from panels.places import file_name, icon_of, page_place
 from panels.state import Place
 from panels.text import t
 from services import citations, ingestion, pages
 from services.errors import HaloError, NotFoundError
 from services.ingestion import SourceView
-from services.models import Citation, Document, ImportReport
+from services.models import Citation, Document, ImportReport, Source
 from services.pages import Box
 from services.workspace import Workspace
 
@@ -75,6 +76,8 @@ def draw(workspace: Workspace, views: list[SourceView]) -> None:
         frame.gap()
         source_menu.draw(workspace, source, where="viewer")
     report(document.report)
+    if source.source.url:
+        came_from(source.source, document)
     content(view)
 
 
@@ -149,6 +152,18 @@ def report(found: ImportReport) -> None:
         if sentences and st.session_state.get("report_open") == state.view_count():
             items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
             st.html(f'<ul class="details num">{items}</ul>')
+
+
+def came_from(source: Source, document: Document) -> None:
+    """Where a link leads, in a new tab, and what the page says of itself."""
+    address = html.escape(source.url or "")
+    host = html.escape(urlsplit(source.url or "").netloc.removeprefix("www."))
+    said = [document.metadata.get("author", "")[:80], text.day(document.metadata.get("date", ""))]
+    facts = html.escape("".join(f" · {fact}" for fact in said if fact))
+    st.html(
+        f'<p class="came meta num"><i class="ic">link</i><a href="{address}" target="_blank" '
+        f'rel="noopener noreferrer" title="{address}">{host}</a>{facts}</p>'
+    )
 
 
 def toggle_details() -> None:
@@ -392,8 +407,8 @@ def original(view: View) -> None:
         st.download_button(
             t("menu.original"),
             path.read_bytes,
-            file_name=source.name,
-            mime=mimetypes.guess_type(source.name)[0] or "application/octet-stream",
+            file_name=file_name(source),
+            mime=mimetypes.guess_type(file_name(source))[0] or "application/octet-stream",
             icon=":material/download:",
             key="original_get",
             on_click="ignore",

@@ -1,4 +1,4 @@
-"""How sources come in: files, archives, attachments and pasted text become records with their jobs.
+"""How sources come in: files, archives, attachments, texts and links become records with jobs.
 
 Everything here returns at once. Bytes are on disk and the record is committed when a function
 returns; the reading is queued in jobs/ and done by ``pipeline``.
@@ -13,12 +13,15 @@ from typing import Any, Literal
 from services import jobs, unpacking
 from services.errors import PasswordNeededError, UserInputError
 from services.intake import Added, Incoming, shown_name, take_in
+from services.links import address
 from services.models import Job, Source
 from services.storage import Shared
 from services.workspace import Workspace
 
 ARCHIVE = "zip"
 """Kind of the record that stands for an archive which could not be opened."""
+AGAIN = frozenset({"failed", "cancelled", "duplicate", "needs_password"})
+"""Statuses of a link that is fetched again when it is added again."""
 
 
 def add_files(
@@ -76,6 +79,54 @@ def add_text(workspace: Workspace, title: str, body: str, *, origin: str = "text
     name = shown_name(title.strip() or first.strip("# ").strip()[:80])
     data = body.encode("utf-8", "replace")
     return add_files(workspace, [Incoming(name, data)], origin=origin)[0]
+
+
+def add_links(
+    workspace: Workspace, typed: Sequence[str], *, password: str | None = None
+) -> list[Added]:
+    """Make sources of addresses that a user typed; the pipeline fetches them. One commit for all.
+
+    An address that is there already is a ``duplicate`` (one that failed or was cancelled is tried
+    again instead); what is no address is ``refused`` with its reason.
+    """
+    results: list[Added] = []
+    queued: list[Job] = []
+
+    def change(rows: list[Shared]) -> list[Shared] | None:
+        results.clear()
+        queued.clear()
+        stored = list(rows)
+        at = {row["url"]: index for index, row in enumerate(rows) if row.get("url")}
+        new: dict[str, Source] = {}
+        for text in typed:
+            try:
+                url = str(address.parse(text))
+            except UserInputError as error:
+                refused = Added(address.shown(text), 0, "refused", error=error.as_dict())
+                results.append(dataclasses.replace(refused, origin="link"))
+                continue
+            known = stored[at[url]] if url in at else None
+            if url in new or (known and known["status"] not in AGAIN):
+                there = new[url].id if url in new else stored[at[url]]["id"]
+                results.append(Added(url, 0, "duplicate", there, origin="link"))
+                continue
+            if known:
+                stored[at[url]] = {**known, "status": "queued", "error": None}
+                queued.append(Job(source_id=known["id"]))
+            else:
+                new[url] = Source(name=url, origin="link", type_label="Web", url=url)
+                queued.append(Job(source_id=new[url].id))
+            results.append(Added(url, 0, "queued", queued[-1].source_id, origin="link"))
+        made = [source.model_dump(mode="json") for source in reversed(new.values())]
+        return made + stored if queued else None
+
+    with jobs.queueing(workspace):
+        workspace.sources_file.update(change)
+        for job in queued:
+            if password is not None:
+                jobs.give_password(job.id, password)
+            jobs.put(workspace, job, durable=False)
+    return results
 
 
 def _record(
@@ -174,7 +225,10 @@ class _Records:
         row = self._rows[at]
         self._at[str(row.get("id"))] = at
         failed = row.get("status") == "failed" or _is_closed(row)
-        if row.get("sha256") and not _is_closed(row):
+        if row.get("url"):
+            if row.get("sha256"):
+                self._by_content[row["sha256"]] = at
+        elif row.get("sha256") and not _is_closed(row):
             self._by_content[row["sha256"]] = at
             if not failed:
                 self._by_name[row["name"]] = at
@@ -218,7 +272,7 @@ class _Records:
 
 def _is_closed(row: Shared) -> bool:
     """Whether a record stands for a file that was refused: an archive, or bytes not kept."""
-    return not row.get("sha256") or row.get("kind") == ARCHIVE
+    return not row.get("url") and (not row.get("sha256") or row.get("kind") == ARCHIVE)
 
 
 def _file_fields(item: Added) -> dict[str, Any]:

@@ -15,6 +15,7 @@ HaloError
 │   └── DiskFullError
 ├── EmbedderError         the embedder is missing, refused or answered wrongly
 ├── ParserStoppedError    a parser was stopped: time, memory or output limit, or it crashed
+├── LinkError             what a link names cannot be fetched, or is no content
 ├── CancelledError        the user stopped the work
 └── SettingsError         a setting has a value that HALO does not know
 
@@ -112,6 +113,10 @@ class EmbedderError(HaloError):
 
 class ParserStoppedError(HaloError):
     code = "parser_stopped"
+
+
+class LinkError(HaloError):
+    code = "link"
 
 
 class CancelledError(HaloError):

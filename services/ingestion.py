@@ -15,7 +15,7 @@ from typing import Any
 from services import jobs, trash
 from services.adding import ARCHIVE, add_files, add_text
 from services.errors import HaloError, NotFoundError, UserInputError
-from services.intake import Incoming, folder_files, shown_name
+from services.intake import Incoming, folder_files, title_name
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
 from services.parsers import KINDS, extract_text_from_bytes, sniff
@@ -58,7 +58,7 @@ def _view(source: Source, job: Job | None) -> SourceView:
         return SourceView(source, "text_ready", done, source.chunks, "passage")
     if job is None or job.state in ("queued", "waiting"):
         return SourceView(source, source.status)
-    unit = "passage" if job.state == "embedding" else _unit_of(source)
+    unit = {"embedding": "passage", "fetching": "byte"}.get(job.state) or _unit_of(source)
     status: SourceStatus = source.status if source.answerable else "reading"
     return SourceView(source, status, job.done, job.total, unit)
 
@@ -100,7 +100,7 @@ def original_path(workspace: Workspace, source_id: str) -> Path:
 
 def rename_source(workspace: Workspace, source_id: str, name: str) -> None:
     """Change the name that is shown. Raises NotFoundError, UserInputError."""
-    clean = " ".join(shown_name(name.replace("/", "∕")).split())
+    clean = title_name(name)
     if not name.strip():
         raise UserInputError("The name is empty.", code="empty_name", step="Type a name.")
     if not update_sources({source_id: {"name": clean}}, workspace):
@@ -204,12 +204,12 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
 def retry_source(workspace: Workspace, source_id: str, password: str | None = None) -> None:
     """Try a failed, cancelled or locked source again; the password is used once, never stored."""
     source = get_source(source_id, workspace)
-    if not source.sha256:
+    if not source.obtainable:
         raise NotFoundError(
             "The file itself was not kept.", code="no_original", step="Add it again."
         )
     if source.kind == ARCHIVE:  # it becomes the files inside it, or is refused again
-        path = workspace.original(source.sha256)
+        path = workspace.original(source.sha256 or "-")
         add_files(workspace, [Incoming(source.name, path)], password=password)
         return
     fields: dict[str, Any] = {"error": None}
@@ -225,6 +225,21 @@ def retry_source(workspace: Workspace, source_id: str, password: str | None = No
         if password is not None:
             jobs.give_password(job.id, password)
         jobs.put(workspace, job)
+
+
+def fetch_again(workspace: Workspace, source_id: str) -> None:
+    """Ask for a link's page again. What came before answers until the new text is whole; nothing
+    changes where the page did not. Raises NotFoundError, UserInputError."""
+    source = get_source(source_id, workspace)
+    if not source.url:
+        raise UserInputError("This source did not come from a link.", code="no_link")
+    if not source.answerable:
+        retry_source(workspace, source_id)
+        return
+    with jobs.queueing(workspace):
+        update_sources({source_id: {"error": None}}, workspace)
+        if all(queued.source_id != source_id for queued in jobs.all_jobs(workspace)):
+            jobs.put(workspace, Job(source_id=source_id, fetch=True))
 
 
 def cancel_source(workspace: Workspace, source_id: str) -> None:
@@ -272,7 +287,7 @@ def _without_job(workspace: Workspace) -> list[Source]:
     unfinished = [
         source
         for source in sources
-        if source.sha256
+        if source.obtainable
         and source.id not in with_job
         and (source.status in ("queued", "reading") or _lacks_vectors(source))
     ]

@@ -51,6 +51,7 @@ class Added:
     error: dict[str, Any] | None = None
     meta: str = ""
     """Where it came from: its path inside an archive."""
+    origin: Literal["file", "link"] = "file"
 
 
 _TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -70,6 +71,11 @@ def shown_name(name: str) -> str:
         keep = len(dot + suffix) if stem and len(suffix) <= 10 else 0
         clean = clean[: LONGEST_NAME - keep - 1] + "…" + (clean[-keep:] if keep else "")
     return clean or "unnamed"
+
+
+def title_name(title: str) -> str:
+    """A title as a name: on one line, its slashes no path."""
+    return " ".join(shown_name(title.replace("/", "∕")).split())
 
 
 def folder_files(path: str) -> list[Path]:

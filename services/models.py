@@ -190,6 +190,19 @@ class Chunk(BaseModel):
     piece_labels: list[str] = Field(default_factory=list)
 
 
+class Fetched(Stored):
+    """When and how the bytes of a link came in."""
+
+    address: str
+    """The address that sent them, after redirects."""
+    at: str = Field(default_factory=now)
+    etag: str = ""
+    modified: str = ""
+    """As the server stated them, for asking whether anything changed."""
+    unchanged: str | None = None
+    """When it was last asked for again and was still the same."""
+
+
 class Source(Stored):
     """One row of sources.json. Reference keys first, then HALO's own; kept small on purpose:
     the import report lives with the parsed document."""
@@ -217,7 +230,10 @@ class Source(Stored):
     """How many units have no readable text."""
     hidden: int = 0
     origin: str = "file"
-    """file, text (pasted), note."""
+    """file, text (pasted), note, link."""
+    url: str | None = None
+    """The address of a link; only what a user typed ever stands here."""
+    fetched: Fetched | None = None
     parent: str | None = None
     """Id of the source this one was attached to; that source may be gone."""
     depth: int = 0
@@ -229,6 +245,11 @@ class Source(Stored):
     @property
     def answerable(self) -> bool:
         return self.revision is not None and self.status in ANSWERABLE
+
+    @property
+    def obtainable(self) -> bool:
+        """True when its bytes are kept or can be fetched."""
+        return bool(self.sha256 or self.url)
 
 
 class Quote(Stored):
@@ -319,7 +340,7 @@ class Note(Stored):
         return self.title or first.lstrip("# ").strip()[:120]
 
 
-JobState = Literal["queued", "reading", "embedding", "waiting"]
+JobState = Literal["queued", "fetching", "reading", "embedding", "waiting"]
 
 
 class Job(Stored):
@@ -335,6 +356,8 @@ class Job(Stored):
     revision: str = Field(default_factory=new_id)
     table: str = ""
     moving: bool = False
+    fetch: bool = False
+    """Ask for a link's page again, though its bytes are here."""
     created_at: str = Field(default_factory=now)
     state: JobState = "queued"
     done: int = 0

@@ -1,5 +1,6 @@
 """The worker that takes sources from ``queued`` to ``ready``; one a process, shared by all screens.
 
+    fetchers (several)  bring the bytes of links in, so that slow servers hold up no reading
     readers (several)   take a job, parse in a child process, cut passages, write the document
     indexer (one)       adds passages and commits ``text_ready``; then makes vectors and commits
                         ``ready``
@@ -28,19 +29,22 @@ from services import adding, embeddings, ingestion, jobs, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
 from services.errors import (
+    CancelledError,
     HaloError,
     NotFoundError,
     ParserStoppedError,
     StorageError,
+    UnreadableSourceError,
     UserInputError,
 )
 from services.indexer import Indexer, commit_move
 from services.jsonfile import dump, fsync_folder, replace_file
+from services.links.bring import bring, complete, is_due, without_text
 from services.models import Document, Job, Source
 from services.passages import readable_title, record_fields, row
 from services.reading import Reader
 from services.settings import embedder_name, passage_tokens
-from services.storage import get_source, load_sources
+from services.storage import get_source, load_sources, update_sources
 from services.tables import named_table, writing_table
 from services.task import Task
 from services.workspace import Workspace, folder_stamp, workspaces
@@ -48,9 +52,13 @@ from services.workspace import Workspace, folder_stamp, workspaces
 log = logging.getLogger(__name__)
 
 READERS = max(2, (os.cpu_count() or 2) // 2)
+FETCHERS = 4
 SWEEP_SECONDS = 600.0
 FIRST_SWEEP_SECONDS = 30.0
-END = frozenset({"ready", "failed", "needs_password", "cancelled"})
+END = frozenset({"ready", "failed", "needs_password", "cancelled", "duplicate"})
+
+
+UNREAD = frozenset({"failed", "cancelled"})
 
 
 class Pipeline:
@@ -60,6 +68,7 @@ class Pipeline:
         self._where = where
         self._wake = threading.Condition()
         self._to_read: deque[tuple[Workspace, Job]] = deque()
+        self._to_fetch: deque[tuple[Workspace, Job]] = deque()
         self._known: set[str] = set()
         self._indexer = Indexer(lambda: bool(self._to_read))
         self._stopping = False
@@ -75,6 +84,7 @@ class Pipeline:
                 return self
             names = [("caretaker", self._care), ("indexer", self._indexer.run)]
             names += [(f"reader-{n}", self._read_loop) for n in range(READERS)]
+            names += [(f"fetcher-{n}", self._fetch_loop) for n in range(FETCHERS)]
             self._threads = [
                 threading.Thread(target=target, name=f"halo-{name}", daemon=True)
                 for name, target in names
@@ -177,10 +187,13 @@ class Pipeline:
         new = [jobs.get(workspace, key) for key in jobs.ids(workspace) if key not in self._known]
         found = [job for job in new if job and job.state != "waiting"]
         if found:
+            links = {source.id: source for source in load_sources(workspace) if source.url}
             with self._wake:
                 for job in sorted(found, key=lambda job: (job.created_at, job.id)):
                     self._known.add(job.id)
-                    self._to_read.append((workspace, job))
+                    link = links.get(job.source_id)
+                    due = link is not None and is_due(link, job)
+                    (self._to_fetch if due else self._to_read).append((workspace, job))
                 self._wake.notify_all()
         if full:
             moving = [job for job in jobs.all_jobs(workspace) if job.moving]
@@ -188,7 +201,7 @@ class Pipeline:
                 commit_move(workspace, moving[0].table)
 
     def _idle(self) -> bool:
-        return not self._to_read and self._indexer.idle
+        return not (self._to_read or self._to_fetch) and self._indexer.idle
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Run a part of the caretaker's round; a failure is logged and tried again next round."""
@@ -198,6 +211,67 @@ class Pipeline:
             log.warning("%s", error)
         except Exception:  # the job runner must outlive any single fault
             log.exception("the caretaker met an unexpected fault")
+
+    # --- fetching --------------------------------------------------------------------------------
+
+    def _fetch_loop(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._to_fetch or self._stopping)
+                if self._stopping:
+                    return
+                workspace, job = self._to_fetch.popleft()
+            lock = jobs.take(workspace, job)
+            if lock is None:
+                self._known.discard(job.id)
+                continue
+            try:
+                source = get_source(job.source_id, workspace)
+            except NotFoundError:
+                source = Source(name="", url="")
+            task = Task(workspace, job, lock, source, self._known.discard)
+            if not source.url:
+                task.end()
+                continue
+            with task.fails():
+                try:
+                    fetched = self._fetch(task)
+                except CancelledError:
+                    if jobs.is_cancelled(workspace, job.id):
+                        raise
+                    task.lay_down()  # HALO itself stops; the next process fetches it
+                    return
+                if fetched:
+                    jobs.release(workspace, lock, ended=False)
+                    with self._wake:
+                        self._to_read.append((workspace, job))
+                        self._wake.notify_all()
+
+    def _fetch(self, task: Task) -> bool:
+        """Bring a link's bytes in. False when that was all: it did not change, or another source
+        has the same bytes."""
+        workspace, job, source = task.workspace, task.job, task.source
+        task.progress("fetching", 0, 1)
+        found = bring(
+            workspace,
+            source,
+            progress=lambda done, total: task.progress(
+                "fetching", done if total else 0, total or 1
+            ),
+            cancelled=lambda: self._stopping or jobs.is_cancelled(workspace, job.id),
+        )
+        sha256 = found.get("sha256")
+        others = [other for other in load_sources(workspace) if other.status not in UNREAD]
+        twin = sha256 is not None and any(other.sha256 == sha256 for other in others)
+        if sha256 is None or (twin and not source.answerable):
+            ended = {"fetched": found["fetched"]} if sha256 is None else {"status": "duplicate"}
+            update_sources({source.id: ended | {"error": None}}, workspace)
+            task.end()
+            return False
+        job.fields |= found
+        if not jobs.is_cancelled(workspace, job.id):
+            jobs.put(workspace, job)  # whoever takes the job after a kill need not fetch again
+        return True
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -240,29 +314,34 @@ class Pipeline:
         target = workspace.document(source.id, job.revision)
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_suffix(".part")
-        name = str(job.fields.get("file_name") or (source.model_extra or {}).get("file_name") or "")
-        original = workspace.original(job.fields.get("sha256") or source.sha256 or "-")
+        record = source.model_dump(mode="json") | job.fields
+        name = record.get("file_name") or source.name
+        original = workspace.original(record["sha256"] or "-")
         password = jobs.take_password(job.id)
-        document = self._known_document(task, unfinished) or reader.read(
-            original,
-            name or source.name,
-            out=unfinished,
-            password=password,
-            progress=lambda done, total: progress("reading", done, total),
-            cancelled=lambda: jobs.is_cancelled(workspace, job.id),
-        )
+        try:
+            document = self._known_document(task, unfinished) or reader.read(
+                original,
+                name,
+                out=unfinished,
+                password=password,
+                progress=lambda done, total: progress("reading", done, total),
+                cancelled=lambda: jobs.is_cancelled(workspace, job.id),
+            )
+        except UnreadableSourceError as error:
+            raise without_text(source, original, error) from error
+        called = complete(document, original, record) if source.url else ""
+        title = called or readable_title(name)
         if document.report.attachments:
             self._add_attachments(task, reader, original, document, password)
+        if source.url or document.report.attachments:
             unfinished.write_bytes(document.model_dump_json().encode())
         replace_file(unfinished, target)
         fsync_folder(target.parent.parent)
-        record = dump(source.model_dump(mode="json"), indent=None)
-        (target.parent / Workspace.RECORD_COPY).write_bytes(record)
+        (target.parent / Workspace.RECORD_COPY).write_bytes(dump(record, indent=None))
         if job.table:
             task.table_name, task.table = job.table, named_table(workspace, job.table)
         else:
             task.table_name, task.table = writing_table(workspace)
-        title = readable_title(name or source.name)
         embedder = get_embedder(task.table.identity)
         longest = min(passage_tokens(), embedder.max_tokens)
         chunks = chunk_document(document, embedder.count_tokens, max_tokens=longest, title=title)
@@ -270,6 +349,8 @@ class Pipeline:
             row(source, job, number, chunk, title, document) for number, chunk in enumerate(chunks)
         ]
         task.fields = job.fields | record_fields(document, job, task.table_name, len(chunks))
+        if source.url and get_source(source.id, workspace).name == source.url:
+            task.fields["name"] = called or name  # nobody gave it another name meanwhile
         task.total = len(chunks)
         for new in task.rows:
             text = passage_text(new["title"], new["headings"], new["text"])

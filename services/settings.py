@@ -62,6 +62,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Longest passage, in the embedder's tokens. Sources read from then on follow it; for those "
         "that are there: `halo reindex`.",
     ),
+    Setting(
+        "HALO_LINK_NETWORKS",
+        "",
+        "Private networks that links may reach, separated by commas, such as `10.0.0.0/8` for an "
+        "intranet.",
+    ),
     Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

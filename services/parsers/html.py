@@ -17,7 +17,8 @@ from services.parsers.attributes import whole
 from services.parsers.decoding import Decoded, decode
 from services.parsers.outline import Outline
 from services.parsers.text import paragraphs
-from services.parsers.webmain import all_text, main_part, meta, text_length
+from services.parsers.webmain import all_text, main_part, text_length
+from services.parsers.webmeta import stated
 
 _CHARSET = re.compile(
     rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)",
@@ -45,15 +46,7 @@ def parse(
     root = parse_html(decoded.text)
     if root is None:
         return _without_tags(document, decoded.text)
-    document.title = _title(root)
-    document.metadata = {
-        key: value
-        for key, value in (
-            ("author", meta(root, "author", "article:author")),
-            ("date", meta(root, "article:published_time", "date", "dcterms.date")),
-        )
-        if value
-    }
+    document.title, document.metadata = stated(root)
     language = (root.get("lang") or "").split("-")[0].strip().lower()
     document.report.language = language if re.fullmatch("[a-z]{2}", language) else None
     part = main_part(root)
@@ -68,8 +61,8 @@ def parse(
 
 def decode_page(data: bytes) -> Decoded:
     """The text of a page or an XML file, whose encoding it may state itself."""
-    stated = _CHARSET.search(data[:8192])
-    return decode(data, (stated[1] or stated[2]).decode("ascii") if stated else None)
+    named = _CHARSET.search(data[:8192])
+    return decode(data, (named[1] or named[2]).decode("ascii") if named else None)
 
 
 def parse_html(text: str) -> etree._Element | None:
@@ -91,12 +84,6 @@ def _without_tags(document: Document, text: str) -> Document:
         "structure_lost", "The page is nested too deep; its text was read without its structure."
     )
     return document
-
-
-def _title(root: etree._Element) -> str:
-    found = root.find(".//title")
-    text = all_text(found) if found is not None else ""
-    return " ".join(text.split()) or meta(root, "og:title", "twitter:title")
 
 
 class Walk:

@@ -56,8 +56,20 @@ def _other(document: Document, part: str) -> None:
     """What is no cue: a title after WEBVTT, a note; styles and regions are no text."""
     kind, _, rest = part.strip().partition("\n")
     if kind.startswith("WEBVTT"):
-        title = kind.removeprefix("WEBVTT").strip(" \t-")
-        document.title = title
+        document.title = kind.removeprefix("WEBVTT").strip(" \t-")
+        stated = dict(line.split(": ", 1) for line in rest.split("\n") if ": " in line)
+        document.metadata = {
+            key.lower(): value.strip()
+            for key, value in stated.items()
+            if key in ("Author", "Date") and value.strip()
+        }
+        language = stated.get("Language", "").split("-")[0].lower()
+        document.report.language = language if re.fullmatch("[a-z]{2}", language) else None
+        if stated.get("Captions") == "automatic":
+            document.report.note(
+                "automatic_captions",
+                "The captions were made by a machine; names and figures may be misheard.",
+            )
     elif kind.split(" ")[0] == "NOTE":
         text = f"{kind.removeprefix('NOTE').strip()}\n{rest}".strip()
         document.blocks.append(Block(kind="note", text=text))

@@ -2,11 +2,13 @@
 
 Scripts and forms' controls always go. Navigation, asides and footers go when other text remains.
 Where a page is crowded with links, the part that holds most of its running text is taken, and link
-lists inside that part go too. A simple page is kept whole.
+lists inside that part go too. Questions about cookies and parts named as no content (comments,
+newsletters, related pages) go everywhere. A simple page is otherwise kept whole.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -23,11 +25,19 @@ _AROUND_ROLES = frozenset(
 )
 _JUNK = re.compile(
     r"(?:^|[-_\s])(?:nav|navbar|navbox|navigation|menu|breadcrumbs?|sidebar|footer|cookies?|consent|"
-    r"newsletter|subscribe|shar(?:e|ing)|social|adverts?|advertisement|ads?|anzeige|promo|related|"
+    r"gdpr|newsletter|subscribe|shar(?:e|ing)|social|adverts?|advertisement|ads?|anzeige|promo|related|"
     r"recommend(?:ed|ations)?|comments?|toolbar|popup|modal|teaser|pagination|pager|toc|"
     r"mw-editsection|catlinks|printfooter|skip|screen-reader-text|sr-only|login)(?:$|[-_\s])",
     re.IGNORECASE,
 )
+_TALK = re.compile(r"(?:^|[-_\s])(?:comments?|disqus)(?:$|[-_\s])", re.IGNORECASE)
+"""Names of the talk below an article."""
+_AGREE = re.compile(
+    r"\b(?:accept|agree|allow|reject|got it|akzeptier\w*|zustimmen|einverstanden|ablehnen|"
+    r"verstanden|accepter|aceptar|accetta)\b",
+    re.IGNORECASE,
+)
+_COOKIES = re.compile(r"cookie|consent|einwillig", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _FOOTNOTE_MARK = re.compile(r"\s*\[\w{1,4}\]\s*")
 _CROWDED = 0.25
@@ -46,6 +56,7 @@ def main_part(page: etree._Element) -> MainPart:
     """Find the content of a page. Takes what is no content out of the tree it is given."""
     found = page.find("body")
     body = page if found is None else found
+    _remove_banners(body)
     without_machinery(body)
     for mark in list(body.iter("sup")):
         if _FOOTNOTE_MARK.fullmatch(all_text(mark)):
@@ -61,8 +72,7 @@ def main_part(page: etree._Element) -> MainPart:
     root = _candidate(body)
     if root is None:
         root = _densest(body) if crowded else body
-    if crowded:
-        _remove_junk(root)
+    _remove_junk(root, link_lists=crowded)
     title = None
     if root is not body and root.find(".//h1") is None:
         title = body.find(".//h1")
@@ -73,17 +83,6 @@ def without_machinery(body: etree._Element) -> None:
     """Take out scripts, styles and controls, which are never text."""
     for element in list(body.iter(*_NEVER)):
         _remove(element)
-
-
-def meta(page: etree._Element, *names: str) -> str:
-    """The content of the first meta element with one of these names or properties."""
-    for name in names:
-        for element in page.iter("meta"):
-            stated = (element.get("name") or element.get("property") or "").lower()
-            content = " ".join((element.get("content") or "").split())
-            if content and stated == name:
-                return content
-    return ""
 
 
 def text_length(element: etree._Element) -> int:
@@ -137,7 +136,29 @@ def _densest(body: etree._Element) -> etree._Element:
     return min(enough, key=text_length)
 
 
-def _remove_junk(root: etree._Element) -> None:
+def _remove_banners(body: etree._Element) -> None:
+    """Take out what asks for consent: the largest box around its button that speaks of nothing
+    else. A page that is nothing but such a question keeps it."""
+    limit = 0.4 * text_length(body)
+    buttons = (
+        button
+        for button in body.iter("button", "a", "input")
+        if len(words := all_text(button) or button.get("value") or "") <= 60
+        and _AGREE.search(words)
+    )
+    for button in list(itertools.islice(buttons, 20)):
+        box = None
+        for above in button.iterancestors():
+            if above is body or above.tag in ("main", "article") or text_length(above) > limit:
+                break
+            if above.find(".//h1") is None and _COOKIES.search(all_text(above)):
+                box = above
+        if box is not None:
+            _remove(box)
+
+
+def _remove_junk(root: etree._Element, *, link_lists: bool) -> None:
+    """Take out parts that are named as no content, and lists of mere links where wanted."""
     total = max(text_length(root), 1)
     for element in list(root.iter("div", "section", "ul", "ol", "table", "span", "form", "header")):
         if element is root or element.getparent() is None or element.find(".//h1") is not None:
@@ -149,7 +170,8 @@ def _remove_junk(root: etree._Element) -> None:
         links = element.findall(".//a")
         all_links = len(links) > 3 and _link_length(element) > 0.8 * length
         named_junk = _JUNK.search(label) and _prose_length(element) < 200
-        if named_junk or (all_links and element.tag != "span"):
+        talk = element.tag in ("div", "section") and _TALK.search(label)
+        if named_junk or talk or (link_lists and all_links and element.tag != "span"):
             _remove(element)
 
 

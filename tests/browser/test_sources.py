@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from services import ingestion
+from services.storage import save_config
+from services.workspace import Workspace
 from tests.browser.conftest import App, settle, show, wait_for
+from tests.services.links.conftest import ARTICLE, Web
 
 pytestmark = pytest.mark.browser
 
@@ -105,6 +109,45 @@ def test_pasted_text_becomes_a_source(page: Page, app: App) -> None:
     page.locator(".st-key-text_body textarea").fill("The margin fell.")
     page.get_by_role("button", name="Add text").click()
     expect(page.locator("[class*=st-key-up_]")).to_contain_text("pasted, 3 words", timeout=60_000)
+
+
+def test_links_are_fetched_and_failures_say_what_to_do(page: Page, app: App) -> None:
+    web = Web()
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    save_config({"HALO_LINK_NETWORKS": "127.0.0.0/8"}, Workspace(app.data))
+    typed = [
+        web.page("/wells", ARTICLE, ETag='"1"'),
+        web.page("/check", "<title>Just a moment...</title>", 403),
+        "javascript:alert(1)",
+    ]
+    open_add(page)
+    page.get_by_role("radio", name="Link").click()
+    page.locator(".st-key-link_field textarea").fill("\n".join(typed))
+    page.get_by_role("button", name="Add links").click()
+    head, rows = page.locator(".st-key-add_head"), page.locator("[class*=st-key-up_]")
+    expect(head).to_contain_text("3 sources", timeout=30_000)
+    expect(head).to_contain_text("1 ready · 2 failed", timeout=60_000)
+    expect(rows.nth(0)).to_contain_text("Wells of Senra")
+    expect(rows.nth(1)).to_contain_text("Open it in your browser, then save the page and upload it")
+    expect(rows.nth(2)).to_contain_text("HALO opens only http and https addresses.")
+
+    web.page("/check", ARTICLE.replace("Wells of", "Springs of"))
+    rows.nth(1).get_by_role("button", name="Try again").click()
+    expect(head).to_contain_text("2 ready · 1 failed", timeout=60_000)
+    page.locator(".st-key-add_done button").click()
+    expect(row(page, "Wells of Senra")).to_contain_text("Ready · fetched")
+
+    web.pages["/wells"] = lambda handler: handler.answer(b"", 304)
+    choose_from_menu(page, "Wells of Senra", "Fetch again")
+    expect(row(page, "Wells of Senra")).to_contain_text("unchanged since", timeout=60_000)
+    row(page, "Wells of Senra").locator("[class*=st-key-name_] button").click()
+    link = page.locator(".came a")
+    expect(link).to_have_attribute("href", web.url("/wells"))
+    expect(link).to_have_attribute("target", "_blank")
+    expect(link).to_have_attribute("rel", "noopener noreferrer")
+    expect(page.locator(".came")).to_contain_text("The survey · 4\u00a0Mar 2026")
+    web.shutdown()
+    web.server_close()
 
 
 def test_include_boxes_are_kept(page: Page, app: App) -> None:

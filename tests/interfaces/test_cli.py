@@ -1,6 +1,8 @@
 """The command line keeps its contract: shapes, exit status, one JSON document and nothing else."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +138,37 @@ def test_doctor_finds_nothing_wrong_and_then_does(halo: Halo, wells: str, tmp_pa
     assert halo.json("doctor", "--repair", want=1)["repaired"]
     halo.json("reindex")
     assert halo.json("doctor")["ok"] is True
+
+
+def test_links_are_added_beside_files(
+    halo: Halo, wells: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = b"<title>Wells of Senra</title><p>They gave 41 litres a second in March.</p>"
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/wells" else 404)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    monkeypatch.setenv("HALO_LINK_NETWORKS", "127.0.0.0/8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    site = f"http://127.0.0.1:{server.server_port}"
+    told = halo.json("add", wells, f"{site}/wells", f"{site}/gone", "ftp://example.com", want=1)
+    file, good, gone, other = told["sources"]
+    assert file["url"] is None and (good["name"], good["status"]) == ("Wells of Senra", "ready")
+    assert good["url"] == f"{site}/wells" and good["report"]["kind"] == "html"
+    assert (gone["status"], gone["error"]["code"]) == ("failed", "link_gone")
+    assert (other["id"], other["error"]["code"]) == (None, "link_scheme")
+    assert halo.json("add", f"{site}/wells#x")["sources"][0]["status"] == "duplicate"
+    assert halo.json("show", good["id"])["metadata"]["url"] == good["url"]
+    listed = {row["url"] for row in halo.json("list")["sources"]}
+    assert listed == {None, f"{site}/wells", f"{site}/gone"}
+    server.shutdown()
+    server.server_close()
