@@ -115,8 +115,11 @@ class PageLayout:
     """True when the page is written in vertical columns; rows must not be merged."""
 
 
-def lay_out(textpage: TextPage, words: PageText) -> PageLayout:
-    """The rows of a page in reading order; the caller holds pdfium's lock."""
+def lay_out(textpage: TextPage | None, words: PageText) -> PageLayout:
+    """The rows of a page in reading order; the caller holds pdfium's lock.
+
+    ``textpage`` tells bold and italic words; None for words that were recognised in a picture.
+    """
     boxes, width, height = words.boxes, words.width, words.height
     main_turn = int(np.bincount(words.turns, minlength=4).argmax()) if len(boxes) else 0
     if main_turn:
@@ -146,7 +149,7 @@ def _turned(words: PageText, turn: int) -> tuple[np.ndarray, float, float]:
 
 
 def _segments(
-    textpage: TextPage, words: PageText, all_boxes: np.ndarray, chosen: np.ndarray
+    textpage: TextPage | None, words: PageText, all_boxes: np.ndarray, chosen: np.ndarray
 ) -> list[Segment]:
     if not len(chosen):
         return []
@@ -177,7 +180,9 @@ def _segments(
     bottoms = np.maximum.reduceat(bottom, firsts).tolist()
     sizes = np.maximum.reduceat(size, firsts).tolist()
     begin = starts[firsts].tolist()
-    bold, italic = _styles(textpage, begin, starts[lasts].tolist())
+    bold, italic = frozenset[int](), frozenset[int]()
+    if textpage:
+        bold, italic = _styles(textpage, begin, starts[lasts].tolist())
     segments = []
     for i, stop in enumerate(ends[lasts].tolist()):
         segments.append(

@@ -1,0 +1,268 @@
+"""Text in pictures: one recogniser a process, loaded when the first picture is met.
+
+One bundled model reads Latin script with all its accents, Greek, Chinese (simplified and
+traditional) and Japanese, mixed on a page as they may be, so no language is chosen. Cyrillic,
+Arabic, Hebrew, Korean, Thai and Indian scripts it does not know: such lines come out with a low
+score, are left out, and pull down the confidence that the report states. Nothing is downloaded:
+the models lie in the package, and their paths are given.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from services.models import ImportReport, RecognisedLine
+from services.parsers import budget
+
+READS = "HALO recognises print in Latin, Greek, Chinese and Japanese script."
+"""How to go on where nothing was recognised."""
+LONGEST = 2400
+"""Pixels of the longer side of a picture that is recognised: an A4 page at 205 dots an inch."""
+SURE = 0.5
+"""Lines with a lower score are no text, or of a script the model does not know."""
+DOUBTFUL = 0.8
+"""Pages below this confidence are named in the report."""
+AT_ONCE = 2
+"""Pages recognised side by side, each on one core."""
+SECONDS = 60.0
+"""What a page may take; most take two to five seconds on one core."""
+
+_DETECTED = 1280
+"""Pixels of the longer side in which lines are looked for; they are read in the whole picture."""
+_LARGEST = 3
+"""Small pictures are enlarged at most so many times."""
+_STRIP = 2.5
+"""A picture more than so many times as high as wide is read in strips."""
+_FLAT = 16
+"""Grey values between the darkest and the brightest spot of an empty page."""
+_STEEP = 1.5
+"""From this ratio of height to width on, the recogniser lays a line on its side."""
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was found in one picture; ``confidence`` (0 to 1) counts also lines left out, and is
+    None where nothing looks like text."""
+
+    lines: list[RecognisedLine]
+    confidence: float | None
+
+    @property
+    def letters(self) -> int:
+        return sum(map(str.isalnum, "".join(line.text for line in self.lines)))
+
+
+def read_pages(
+    numbers: Iterable[int], picture: Callable[[int], Image.Image]
+) -> Iterator[tuple[int, Page]]:
+    """Recognise pages, a few at once, and yield each under its number, in order.
+
+    ``picture`` makes the picture of a page, upright; it is called in this thread, shortly before
+    the page's turn, so that only a few pictures are in memory.
+    """
+    waiting: deque[tuple[int, Future[Page]]] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for number in numbers:
+            budget.more_time(SECONDS)
+            waiting.append((number, threads.submit(recognise, picture(number))))
+            if len(waiting) > AT_ONCE:
+                first, found = waiting.popleft()
+                yield first, found.result()
+        for number, found in waiting:
+            budget.more_time(SECONDS)
+            yield number, found.result()
+
+
+def recognise(picture: Image.Image) -> Page:
+    """The lines of text in a picture, in no particular order."""
+    if _is_flat(picture):
+        return Page([], None)
+    found: list[RecognisedLine] = []
+    for top, strip in _strips(picture):
+        found += _placed(_lines(strip), top / picture.height, strip.height / picture.height)
+    weight = sum(len(line.text) for line in found)
+    return Page(
+        lines=[line for line in found if line.score >= SURE],
+        confidence=sum(line.score * len(line.text) for line in found) / weight if weight else None,
+    )
+
+
+def tell(report: ImportReport, pages: dict[int, Page]) -> None:
+    """Say in an import report which pages were recognised, and how surely."""
+    read = {number: page for number, page in pages.items() if page.lines}
+    if not read:
+        return
+    weights = {number: page.letters for number, page in read.items()}
+    sure = sum((read[n].confidence or 0.0) * weight for n, weight in weights.items())
+    confidence = sure / max(sum(weights.values()), 1)
+    report.ocr_pages = sorted(read)
+    report.ocr_confidence = round(confidence, 3)
+    report.note(
+        "recognised",
+        f"{len(read)} pages have no text layer; their text was recognised in the picture, with "
+        f"a confidence of {confidence:.0%}: {_listed(report.ocr_pages)}.",
+        pages=report.ocr_pages,
+        n=len(read),
+        share=int(confidence * 100),
+    )
+    doubtful = [n for n in report.ocr_pages if (read[n].confidence or 0.0) < DOUBTFUL]
+    if doubtful:
+        report.note(
+            "low_confidence",
+            f"The recognised text of {len(doubtful)} pages is doubtful; the print may be poor, or "
+            f"the script one that HALO does not recognise: {_listed(doubtful)}.",
+            pages=doubtful,
+            n=len(doubtful),
+        )
+
+
+def _listed(pages: list[int], most: int = 12) -> str:
+    return ", ".join(map(str, pages[:most])) + (" ..." if len(pages) > most else "")
+
+
+# -- one picture ---------------------------------------------------------------------------------
+
+
+def _is_flat(picture: Image.Image) -> bool:
+    """Whether a picture shows nothing, specks and paper grain aside."""
+    grey = picture.convert("L")
+    low, high = grey.reduce(4).getextrema() if min(grey.size) >= 8 else grey.getextrema()
+    return float(high) - float(low) < _FLAT  # type: ignore[arg-type]
+
+
+def _strips(picture: Image.Image) -> Iterator[tuple[int, Image.Image]]:
+    """A very high picture (a till slip, a whole web page) in strips with their tops, cut where the
+    rows are even; any other as it is."""
+    width, height = picture.size
+    if height <= _STRIP * width:
+        yield 0, picture
+        return
+    spread = np.asarray(picture.convert("L"), dtype=np.float32).std(axis=1)
+    top = 0
+    while height - top > _STRIP * width:
+        first, last = top + int(1.2 * width), top + int(1.8 * width)
+        cut = first + max(int(spread[first:last].argmin()), 1)
+        yield top, picture.crop((0, top, width, cut))
+        top = cut
+    yield top, picture.crop((0, top, width, height))
+
+
+def _placed(lines: list[RecognisedLine], top: float, share: float) -> list[RecognisedLine]:
+    """Lines of a strip with boxes and falls as fractions of the whole picture."""
+    if share == 1:
+        return lines
+    for line in lines:
+        left, upper, right, lower = line.box
+        line.box = (left, top + upper * share, right, top + lower * share)
+        line.fall *= share
+    return lines
+
+
+def _lines(picture: Image.Image) -> list[RecognisedLine]:
+    """Every line the recogniser finds in a picture, with whatever score."""
+    from rapidocr.utils.process_img import map_boxes_to_original
+
+    longest = max(picture.size)
+    wanted = min(max(longest, min(_DETECTED, _LARGEST * longest)), LONGEST)
+    if wanted != longest:
+        width, height = (max(round(side * wanted / longest), 1) for side in picture.size)
+        picture = picture.resize((width, height), Image.Resampling.LANCZOS)
+    blue_green_red: Pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
+    engine = _engine()
+    pixels, steps = engine.preprocess_img(blue_green_red)
+    found, turned, read, _ = engine.run_ocr_steps(pixels, steps)
+    if found.boxes is None or read.txts is None:
+        return []
+    high, wide = blue_green_red.shape[:2]
+    corners = map_boxes_to_original(np.asarray(found.boxes, dtype=np.float64), steps, high, wide)
+    return [
+        _line(text, float(score), corner, "180" in label and sure > engine.cfg.Cls.cls_thresh,
+              wide, high)
+        for text, score, corner, (label, sure) in zip(
+            read.txts, read.scores, corners, turned.cls_res, strict=True
+        )
+        if text.strip()
+    ]  # fmt: skip
+
+
+def _line(
+    text: str, score: float, corners: Any, upside_down: bool, width: int, height: int
+) -> RecognisedLine:
+    """A line from its four corners (clockwise from the top left), in pixels."""
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = corners.tolist()
+    along = max(np.hypot(x1 - x0, y1 - y0), np.hypot(x2 - x3, y2 - y3))
+    across = max(np.hypot(x3 - x0, y3 - y0), np.hypot(x2 - x1, y2 - y1))
+    left, right = min(x0, x3), max(x1, x2)
+    top, bottom = min(y0, y1), max(y2, y3)
+    fall = 0.0
+    if across >= _STEEP * along:
+        # Chinese and Japanese that runs downwards stands upright in its column.
+        turn = 0 if _is_ideographic(text) else 3 if upside_down else 1
+    else:
+        turn = 2 if upside_down else 0
+        fall = (y1 + y2 - y0 - y3) / 2
+        middle = (y0 + y1 + y2 + y3) / 4
+        top, bottom = middle - across / 2, middle + across / 2
+    return RecognisedLine(
+        text=text.strip(),
+        box=(
+            _fraction(left, width),
+            _fraction(top, height),
+            _fraction(right, width),
+            _fraction(bottom, height),
+        ),
+        fall=round(fall / height, 5),
+        turn=turn,
+        score=round(score, 3),
+    )
+
+
+def _fraction(value: float, whole: int) -> float:
+    return round(min(max(value / whole, 0.0), 1.0), 5)
+
+
+def _is_ideographic(text: str) -> bool:
+    return sum("\u3040" <= c <= "\u9fff" for c in text) > len(text) / 2
+
+
+_making = threading.Lock()
+
+
+def _engine() -> Any:
+    with _making:
+        return _made_engine()
+
+
+@cache
+def _made_engine() -> Any:
+    """The recogniser. Its models are loaded when first used."""
+    import rapidocr
+
+    models = Path(rapidocr.__file__).parent / "models"
+    logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
+    return rapidocr.RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.max_side_len": LONGEST,
+            "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
+            "Det.limit_type": "max",
+            "Det.limit_side_len": _DETECTED,
+            "Cls.model_path": str(models / "ch_ppocr_mobile_v2.0_cls_mobile.onnx"),
+            "Rec.model_path": str(models / "PP-OCRv6_rec_small.onnx"),
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        }
+    )
