@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 
 from services.errors import NotFoundError, TooLargeError, UnreadableSourceError
 
-FORMATS = ("PNG", "JPEG", "MPO", "WEBP", "TIFF", "BMP", "GIF")
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")
 """Pillow's names of the formats that are opened, whatever a file says it is."""
 
 _ORIENTATION = 0x0112
@@ -96,7 +96,7 @@ def _opened(path: Path, number: int = 1) -> Iterator[Image.Image]:
     except _DAMAGED as error:
         raise UnreadableSourceError(
             "This picture is damaged and cannot be opened.",
-            code="damaged_picture",
+            code="damaged",
             step="Open it in a picture viewer, save it again, and add the new copy.",
         ) from error
 

@@ -17,16 +17,22 @@ from services.models import RecognisedLine
 from services.pdfium import PageText
 
 _WORD = re.compile(r"\S+")
+_WHOLE = re.compile(r".+")
 
 Sides = tuple[float, float, float, float]
 
 
-def page_text(lines: Sequence[RecognisedLine], width: float, height: float) -> PageText:
-    """The words of recognised lines, in the lines' order, on a page of ``width`` by ``height``."""
+def page_text(
+    lines: Sequence[RecognisedLine], width: float, height: float, *, whole: bool = False
+) -> PageText:
+    """The words of recognised lines, in the lines' order, on a page of ``width`` by ``height``.
+
+    ``whole`` takes each line for one word.
+    """
     starts, ends, boxes, turns = [], [], [], []
     at = 0
     for line in lines:
-        for found in _WORD.finditer(line.text):
+        for found in (_WHOLE if whole else _WORD).finditer(line.text):
             starts.append(at + found.start())
             ends.append(at + found.end())
             boxes.append(part(line, found.start(), found.end(), width, height))

@@ -18,12 +18,16 @@ _LETTERS = 0.8
 _ALIKE = 1.3
 """Lines whose sizes differ by less than this factor are of one size."""
 
+_GAP = 0.5
+"""Font sizes between two lines side by side from which they are cells or columns, not one line."""
+
 
 def layout(lines: list[RecognisedLine], width: float, height: float) -> PageLayout | None:
     """The rows of a page of ``width`` by ``height`` points; None when there are no lines."""
     if not lines:
         return None
-    return lay_out(None, page_text(_even(lines, width, height), width, height))
+    words = page_text(_even(lines, width, height), width, height, whole=True)
+    return lay_out(None, words, cell_gap=_GAP)
 
 
 def _even(lines: list[RecognisedLine], width: float, height: float) -> list[RecognisedLine]:
