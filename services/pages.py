@@ -27,7 +27,7 @@ from services import pdfium, pictures
 from services.errors import NotFoundError, UserInputError
 from services.models import RecognisedLine
 from services.parsers import sniff
-from services.recognised import Sides, page_text, part
+from services.recognised import Sides, page_text, part_box
 
 WIDEST = 4000
 """Pictures are never wider than this many pixels."""
@@ -152,7 +152,7 @@ def _recognised_boxes(
     words = page_text(lines, width, height)
     begins = [0, *accumulate(len(line.text) + 1 for line in lines)]
     boxes = [
-        part(line, max(start - begin, 0), min(end - begin, len(line.text)), width, height)
+        part_box(line, max(start - begin, 0), min(end - begin, len(line.text)), width, height)
         for start, end in _Finder(words).find(quote)
         for line, begin in zip(lines, begins, strict=False)
         if start < begin + len(line.text) and end > begin

@@ -298,7 +298,7 @@ def picture_share(page: Any) -> float:
     for found in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=4):
         left, bottom, right, top = found.get_bounds()
         covered += max(right - left, 0.0) * max(top - bottom, 0.0)
-    return min(covered / max(width * height, 1.0), 1.0)
+    return float(min(covered / max(width * height, 1.0), 1.0))
 
 
 def widen_flat_text(page: Any) -> bool:

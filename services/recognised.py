@@ -35,7 +35,7 @@ def page_text(
         for found in (_WHOLE if whole else _WORD).finditer(line.text):
             starts.append(at + found.start())
             ends.append(at + found.end())
-            boxes.append(part(line, found.start(), found.end(), width, height))
+            boxes.append(part_box(line, found.start(), found.end(), width, height))
             turns.append(line.turn)
         at += len(line.text) + 1
     return PageText(
@@ -50,7 +50,7 @@ def page_text(
     )
 
 
-def part(line: RecognisedLine, start: int, end: int, width: float, height: float) -> Sides:
+def part_box(line: RecognisedLine, start: int, end: int, width: float, height: float) -> Sides:
     """The box of characters ``start`` to ``end`` of a line on a page of ``width`` by ``height``."""
     reach = [0, *accumulate(map(_breadth, line.text))]
     first, last = reach[start] / reach[-1], reach[end] / reach[-1]

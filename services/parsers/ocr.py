@@ -184,22 +184,42 @@ def _lines(picture: Image.Image) -> list[RecognisedLine]:
     pixels, steps = engine.preprocess_img(_pixels(small))
     try:
         _, found = engine.detect_and_crop(pixels, steps)
-        corners = map_boxes_to_original(found.boxes.astype(np.float32), steps, *small.size[::-1])
-        corners *= np.array(picture.size, dtype=np.float32) / np.array(small.size)
-        crops, turned = engine.cls_and_rotate(
-            engine.crop_text_regions(_pixels(picture), corners.astype(np.float32))
-        )
-        read = engine.recognize_txt(crops)
     except RapidOCRError:  # nothing found
         return []
-    certain = engine.cfg.Cls.cls_thresh
+    corners = map_boxes_to_original(found.boxes.astype(np.float32), steps, *small.size[::-1])
+    corners = (corners * (np.array(picture.size) / np.array(small.size))).astype(np.float32)
+    lines = _read(engine, engine.crop_text_regions(_pixels(picture), corners))
     return [
-        _line(text, float(score), corner, "180" in label and sure > certain, *picture.size)
-        for text, score, corner, (label, sure) in zip(
-            read.txts, read.scores, corners, turned.cls_res, strict=True
-        )
-        if text.strip()
+        _line(*line, corner, *picture.size)
+        for line, corner in zip(lines, corners, strict=True)
+        if line[0].strip()
     ]
+
+
+Reading = tuple[str, float, bool]
+"""What a line says, how surely, and whether it stands upside down."""
+
+
+def _read(engine: Any, lines: list[Pixels]) -> list[Reading]:
+    """Read the pictures of lines. Upside down makes no sense to the recogniser, so what it is not
+    sure of is read turned too; where that holds for most of a page, it holds for all its lines."""
+
+    def read(chosen: list[int], *, turned: bool) -> dict[int, Reading]:
+        pictures = [np.rot90(lines[i], 2) if turned else lines[i] for i in chosen]
+        found = engine.recognize_txt(pictures) if pictures else None
+        if found is None:
+            return {}
+        pairs = zip(found.txts, found.scores, strict=True)
+        return {
+            i: (text, float(score), turned) for i, (text, score) in zip(chosen, pairs, strict=True)
+        }
+
+    upright = read(list(range(len(lines))), turned=False)
+    turned = read([i for i, line in upright.items() if line[1] < DOUBTFUL], turned=True)
+    better = {i: line for i, line in turned.items() if line[1] > upright[i][1]}
+    if sum(len(line[0]) for line in better.values()) > sum(len(a[0]) for a in upright.values()) / 2:
+        better |= read([i for i in upright if i not in better], turned=True)
+    return list((upright | better).values())
 
 
 def _sized(picture: Image.Image, longest: int, most: int) -> Image.Image:
@@ -217,7 +237,7 @@ def _pixels(picture: Image.Image) -> Pixels:
 
 
 def _line(
-    text: str, score: float, corners: Any, upside_down: bool, width: int, height: int
+    text: str, score: float, upside_down: bool, corners: Any, width: int, height: int
 ) -> RecognisedLine:
     """A line from its four corners (clockwise from the top left), in pixels."""
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = corners.tolist()
@@ -278,7 +298,6 @@ def _made_engine() -> Any:
             "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
             "Det.limit_type": "max",
             "Det.limit_side_len": _DETECTED,
-            "Cls.model_path": str(models / "ch_ppocr_mobile_v2.0_cls_mobile.onnx"),
             "Rec.model_path": str(models / "PP-OCRv6_rec_small.onnx"),
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
         }
