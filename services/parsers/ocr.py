@@ -1,10 +1,10 @@
 """Text in pictures: one recogniser a process, loaded when the first picture is met.
 
-One bundled model reads Latin script with all its accents, Greek, Chinese (simplified and
-traditional) and Japanese, mixed on a page as they may be, so no language is chosen. Cyrillic,
-Arabic, Hebrew, Korean, Thai and Indian scripts it does not know: such lines come out with a low
-score, are left out, and pull down the confidence that the report states. Nothing is downloaded:
-the models lie in the package, and their paths are given.
+One bundled model reads Latin script with all its accents, Chinese (simplified and traditional) and
+Japanese, mixed on a page as they may be, so no language is chosen. Other scripts (Greek, Cyrillic,
+Arabic, Hebrew, Korean, Thai, Indian) it does not know: such lines come out with a low score or
+almost empty, are left out, and pull down the confidence that the report states. Nothing is
+downloaded: the models lie in the package, and their paths are given.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from PIL import Image
 from services.models import ImportReport, RecognisedLine
 from services.parsers import budget
 
-READS = "HALO recognises print in Latin, Greek, Chinese and Japanese script."
+READS = "HALO recognises print in Latin, Chinese and Japanese script."
 """How to go on where nothing was recognised."""
 LONGEST = 2400
 """Pixels of the longer side of a picture that is recognised: an A4 page at 205 dots an inch."""
@@ -36,10 +36,10 @@ DOUBTFUL = 0.8
 """Pages below this confidence are named in the report."""
 AT_ONCE = 2
 """Pages recognised side by side, each on one core."""
-SECONDS = 60.0
+SECONDS = 120.0
 """What a page may take; most take two to five seconds on one core."""
 
-_DETECTED = 1280
+_DETECTED = 1600
 """Pixels of the longer side in which lines are looked for; they are read in the whole picture."""
 _LARGEST = 3
 """Small pictures are enlarged at most so many times."""
@@ -47,6 +47,8 @@ _STRIP = 2.5
 """A picture more than so many times as high as wide is read in strips."""
 _FLAT = 16
 """Grey values between the darkest and the brightest spot of an empty page."""
+_SHORT = 3.0
+"""Heights up to which a line may be a mark of its own."""
 _STEEP = 1.5
 """From this ratio of height to width on, the recogniser lays a line on its side."""
 
@@ -94,36 +96,56 @@ def recognise(picture: Image.Image) -> Page:
     found: list[RecognisedLine] = []
     for top, strip in _strips(picture):
         found += _placed(_lines(strip), top / picture.height, strip.height / picture.height)
-    weight = sum(len(line.text) for line in found)
+    lengths = [_length(line, *picture.size) for line in found]
+    for line, length in zip(found, lengths, strict=True):
+        if length > _SHORT and _says_nothing(line.text, length):
+            line.score = 0.0
+    sure = sum(line.score * length for line, length in zip(found, lengths, strict=True))
     return Page(
         lines=[line for line in found if line.score >= SURE],
-        confidence=sum(line.score * len(line.text) for line in found) / weight if weight else None,
+        confidence=sure / sum(lengths) if found else None,
     )
+
+
+def _length(line: RecognisedLine, width: int, height: int) -> float:
+    """How long a line is in its own heights: about half of its letters, whatever was read."""
+    wide, high = (line.box[2] - line.box[0]) * width, (line.box[3] - line.box[1]) * height
+    return max(wide, high) / max(min(wide, high), 1.0)
+
+
+def _says_nothing(text: str, length: float) -> bool:
+    """Whether hardly anything was read of a line: it is in a script that the model does not know,
+    where it sees the full stop, or a Greek letter it knows from formulas, and is sure of these."""
+    known = any(c.isalnum() and not "\u0370" <= c <= "\u03ff" for c in text)
+    return not known and len(text.replace(" ", "")) < length
 
 
 def tell(report: ImportReport, pages: dict[int, Page]) -> None:
     """Say in an import report which pages were recognised, and how surely."""
     read = {number: page for number, page in pages.items() if page.lines}
-    if not read:
-        return
-    weights = {number: page.letters for number, page in read.items()}
-    sure = sum((read[n].confidence or 0.0) * weight for n, weight in weights.items())
-    confidence = sure / max(sum(weights.values()), 1)
-    report.ocr_pages = sorted(read)
-    report.ocr_confidence = round(confidence, 3)
-    report.note(
-        "recognised",
-        f"The text of these pages was recognised in their pictures, with a confidence of "
-        f"{int(confidence * 100)} %: {_listed(report.ocr_pages)}.",
-        pages=report.ocr_pages,
-        share=int(confidence * 100),
-    )
-    doubtful = [n for n in report.ocr_pages if (read[n].confidence or 0.0) < DOUBTFUL]
+    if read:
+        weights = {number: page.letters for number, page in read.items()}
+        sure = sum((read[number].confidence or 0.0) * weight for number, weight in weights.items())
+        confidence = sure / max(sum(weights.values()), 1)
+        report.ocr_pages = sorted(read)
+        report.ocr_confidence = round(confidence, 3)
+        report.note(
+            "recognised",
+            f"The text of these pages was recognised in their pictures, with a confidence of "
+            f"{int(confidence * 100)} %: {_listed(report.ocr_pages)}.",
+            pages=report.ocr_pages,
+            share=int(confidence * 100),
+        )
+    doubtful = [
+        number
+        for number, page in sorted(pages.items())
+        if page.confidence is not None and page.confidence < DOUBTFUL
+    ]
     if doubtful:
         report.note(
             "low_confidence",
-            "The recognised text of these pages is doubtful; the print may be poor, or in a script "
-            f"that HALO does not recognise: {_listed(doubtful)}.",
+            "The recognised text of these pages is doubtful or incomplete; the print may be poor, "
+            f"or in a script that HALO does not recognise: {_listed(doubtful)}.",
             pages=doubtful,
         )
 

@@ -123,7 +123,7 @@ def parse(
         blocks=blocks,
         units={"pages": report.units_total},
         metadata={key: file.facts[key] for key in _METADATA if file.facts.get(key)},
-        recognised={number: page.lines for number, page in file.recognised.items()},
+        recognised={number: page.lines for number, page in file.recognised.items() if page.lines},
         report=report,
     ).settle()
     for later, earlier in assembled.continues.items():
@@ -252,23 +252,25 @@ def _recognise(source: Any, file: _File, progress: Progress | None) -> None:
     done = len(file.pages) - len(file.scans)
     pages = ocr.read_pages(file.scans, lambda number: pdf_scans.picture(source, number - 1))
     for number, page in pages:
-        own = file.pages[number - 1]
-        text = "".join(row.text for flow in own.flows for row in flow) if own else ""
-        unmapped = number in file.unmapped
-        if unmapped:
-            better = (page.confidence or 0.0) > ocr.DOUBTFUL
-        else:
-            better = page.letters > 1.5 * sum(map(str.isalnum, text))
-        if page.lines and better:
+        if _says_more(page, number, file):
             file.recognised[number] = page
             with pdfium.LOCK:
                 width, height = source.get_page_size(number - 1)
             file.pages[number - 1] = layout(page.lines, width, height)
-            if unmapped:
+            if number in file.unmapped:
                 file.unmapped.remove(number)
         done += 1
         if progress:
             progress(done, len(file.pages))
+
+
+def _says_more(page: ocr.Page, number: int, file: _File) -> bool:
+    """Whether what was recognised takes the place of what the page's own text says."""
+    own = file.pages[number - 1]
+    if number in file.unmapped and own:
+        return (page.confidence or 0.0) >= ocr.DOUBTFUL
+    text = "".join(row.text for flow in own.flows for row in flow) if own else ""
+    return own is None or page.letters > 1.5 * sum(map(str.isalnum, text))
 
 
 def _read_again(path: Path, password: str | None, number: int, file: _File) -> None:
