@@ -49,6 +49,8 @@ _FLAT = 16
 """Grey values between the darkest and the brightest spot of an empty page."""
 _SHORT = 3.0
 """Heights up to which a line may be a mark of its own."""
+_FEW = 2
+"""Letters and digits from which a picture holds text."""
 _STEEP = 1.5
 """From this ratio of height to width on, the recogniser lays a line on its side."""
 
@@ -101,10 +103,13 @@ def recognise(picture: Image.Image) -> Page:
         if length > _SHORT and _says_nothing(line.text, length):
             line.score = 0.0
     sure = sum(line.score * length for line, length in zip(found, lengths, strict=True))
-    return Page(
+    page = Page(
         lines=[line for line in found if line.score >= SURE],
         confidence=sure / sum(lengths) if found else None,
     )
+    if max(lengths, default=0.0) <= _SHORT and page.letters < _FEW:
+        return Page([], None)  # an edge or a spot that looks like a letter
+    return page
 
 
 def _length(line: RecognisedLine, width: int, height: int) -> float:
