@@ -13,7 +13,7 @@ from services.ingestion import SourceView, list_sources
 from services.models import ANSWERABLE
 from services.workspace import Workspace
 
-HOPELESS = frozenset({"unsupported_kind", "no_text", "empty_file", "too_large"})
+HOPELESS = frozenset({"unsupported_kind", "no_text", "empty_file", "too_large", "too_many_pixels"})
 """Codes of failures that lie in the file itself."""
 _UNITS = ("pages", "sheets", "slides", "rows", "chapters", "messages", "cells", "cues")
 

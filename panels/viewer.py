@@ -48,7 +48,7 @@ class View:
 
     @property
     def paged(self) -> bool:
-        return self.document.kind == "pdf"
+        return self.document.kind in ("pdf", "image")
 
     @property
     def page_count(self) -> int:
@@ -354,7 +354,8 @@ def boxed(view: View, shown: int) -> list[Box]:
     last = reading.page_of(view.document, max(view.hit[1] - 1, view.hit[0]))
     if first is None or not first <= shown <= (last or first):
         return []
-    return pages.passage_boxes(view.path, shown, view.citation.quote)
+    recognised = view.document.recognised.get(shown, ())
+    return pages.passage_boxes(view.path, shown, view.citation.quote, recognised=recognised)
 
 
 def _mark(box: Box, *, first: bool) -> str:

@@ -114,6 +114,10 @@ class ImportReport(Stored):
     attachments: list[str] = Field(default_factory=list)
     encoding: str | None = None
     language: str | None = None
+    ocr_pages: list[int] = Field(default_factory=list)
+    """Pages whose text was recognised in their picture."""
+    ocr_confidence: float | None = None
+    """How sure the recogniser was of them, 0 to 1, on average over their characters."""
     findings: list[Finding] = Field(default_factory=list)
 
     def note(self, code: str, message: str, **params: Any) -> None:
@@ -138,6 +142,22 @@ class ImportReport(Stored):
         return not self.unread and not self.findings
 
 
+class RecognisedLine(BaseModel):
+    """A line of text found in the picture of a page, and where it stands there.
+
+    ``box`` is left, top, right, bottom as fractions (0 to 1) of the page's shown width and height,
+    as if the line lay level; ``fall`` is by how much its right end lies lower than its left, a
+    fraction of the height. ``turn`` counts quarter turns clockwise of its writing direction, and
+    ``score`` (0 to 1) is how sure the recogniser is.
+    """
+
+    text: str
+    box: tuple[float, float, float, float]
+    fall: float = 0.0
+    turn: int = 0
+    score: float = 1.0
+
+
 class Document(Stored):
     """A parsed source: what the viewer, the expander and a re-index read."""
 
@@ -149,6 +169,8 @@ class Document(Stored):
     """For example ``{"pages": 12}``; keys pages, slides, sheets, rows, columns."""
     metadata: dict[str, str] = Field(default_factory=dict)
     """author, date, language ... as stated by the file; empty when it states none."""
+    recognised: dict[int, list[RecognisedLine]] = Field(default_factory=dict)
+    """By page, the lines of those whose text was recognised: where its words are found again."""
     report: ImportReport = Field(default_factory=ImportReport)
 
     @property

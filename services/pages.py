@@ -1,7 +1,7 @@
-"""Pages of a PDF as the viewer shows them: pictures, sizes, and boxes around a quoted passage.
+"""Pages of a PDF or picture as the viewer shows them: pictures, sizes, boxes around a quote.
 
-Pages count from 1. Every function opens the file, works under pdfium's lock and closes it, so
-they may be called from any thread.
+Pages count from 1. Every function opens the file, works under pdfium's lock where it needs it, and
+closes the file, so they may be called from any thread.
 """
 
 from __future__ import annotations
@@ -10,20 +10,24 @@ import io
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pypdfium2
 import pypdfium2.raw as raw
+from PIL import Image
 
-from services import pdfium
-from services.errors import NotFoundError
+from services import pdfium, pictures
+from services.errors import NotFoundError, UserInputError
+from services.models import RecognisedLine
+from services.parsers import sniff
+from services.recognised import Sides, page_text, part_box
 
 WIDEST = 4000
 """Pictures are never wider than this many pixels."""
@@ -46,22 +50,26 @@ class Box:
 
 
 def page_count(path: Path, password: str | None = None) -> int:
-    """How many pages a PDF has.
+    """How many pages a PDF or picture has.
 
     Raises:
         PasswordNeededError, UnreadableSourceError: as for ``services.pdfium.open_document``.
     """
+    if _is_picture(path):
+        return pictures.page_count(path)
     with _opened(path, password) as document:
         return len(document)
 
 
 def page_size(path: Path, page: int, *, password: str | None = None) -> tuple[float, float]:
-    """Width and height of a page in points as shown, its rotation applied.
+    """Width and height of a page as shown, its rotation applied: points, of a picture pixels.
 
     Raises:
         NotFoundError: there is no such page.
         PasswordNeededError, UnreadableSourceError: the file cannot be opened.
     """
+    if _is_picture(path):
+        return pictures.page_size(path, page)
     with _opened_page(path, page, password) as opened:
         width, height = opened.get_size()
         return float(width), float(height)
@@ -76,6 +84,9 @@ def render_page(path: Path, page: int, *, width: int = 1100, password: str | Non
         NotFoundError: there is no such page.
         PasswordNeededError, UnreadableSourceError: the file cannot be opened.
     """
+    if _is_picture(path):
+        within = min(max(width, 1), WIDEST), 4 * WIDEST
+        return _jpeg(pictures.page(path, page, within=within).convert("RGB"))
     with _opened_page(path, page, password, forms=True) as opened:
         scale = min(max(width, 1), WIDEST) / max(opened.get_width(), 1.0)
         # A page may be a thousand times higher than wide; memory must stay bounded.
@@ -83,38 +94,79 @@ def render_page(path: Path, page: int, *, width: int = 1100, password: str | Non
         bitmap = opened.render(scale=scale, rev_byteorder=True)
         picture = bitmap.to_pil().convert("RGB")
         bitmap.close()
+    return _jpeg(picture)
+
+
+def _jpeg(picture: Image.Image) -> bytes:
     out = io.BytesIO()
     picture.save(out, "JPEG", quality=88)
     return out.getvalue()
 
 
-def passage_boxes(path: Path, page: int, quote: str, *, password: str | None = None) -> list[Box]:
+def _is_picture(path: Path) -> bool:
+    """Whether a file is a picture; what cannot be told is left to pdfium to refuse."""
+    try:
+        return sniff(path) == "image"
+    except (OSError, UserInputError):
+        return False
+
+
+def passage_boxes(
+    path: Path,
+    page: int,
+    quote: str,
+    *,
+    password: str | None = None,
+    recognised: Sequence[RecognisedLine] = (),
+) -> list[Box]:
     """Where a quote stands on a page: one box a line, in reading order; [] when it is not there.
 
     Only letters and digits are compared, so white space, hyphenation, ligatures, cell separators
     and punctuation may differ. What is not found in one piece is looked for line by line, then as
-    a row of cells, then as runs of words.
+    a row of cells, then as runs of words. ``recognised`` are the lines of a page whose text was
+    recognised; the quote is then looked for among them.
 
     Raises:
         NotFoundError: there is no such page.
         PasswordNeededError, UnreadableSourceError: the file cannot be opened.
     """
+    if recognised:
+        return _recognised_boxes(recognised, *page_size(path, page, password=password), quote)
+    if _is_picture(path):
+        return []
     with _opened_page(path, page, password) as opened:
         pdfium.widen_flat_text(opened)
         with pdfium.TextPage(opened) as textpage:
             words = textpage.words()
-            finder = _Finder(words)
             boxes = [
                 box
-                for start, end in finder.find(quote)
+                for start, end in _Finder(words).find(quote)
                 for box in _range_boxes(textpage, words, start, end)
             ]
+    return _as_fractions(boxes, words.width, words.height)
+
+
+def _recognised_boxes(
+    lines: Sequence[RecognisedLine], width: float, height: float, quote: str
+) -> list[Box]:
+    words = page_text(lines, width, height)
+    begins = [0, *accumulate(len(line.text) + 1 for line in lines)]
+    boxes = [
+        part_box(line, max(start - begin, 0), min(end - begin, len(line.text)), width, height)
+        for start, end in _Finder(words).find(quote)
+        for line, begin in zip(lines, begins, strict=False)
+        if start < begin + len(line.text) and end > begin
+    ]
+    return _as_fractions(boxes, width, height)
+
+
+def _as_fractions(boxes: list[Sides], width: float, height: float) -> list[Box]:
     return [
         Box(
-            left=_fraction(left, words.width),
-            top=_fraction(top, words.height),
-            right=_fraction(right, words.width),
-            bottom=_fraction(bottom, words.height),
+            left=_fraction(left, width),
+            top=_fraction(top, height),
+            right=_fraction(right, width),
+            bottom=_fraction(bottom, height),
         )
         for left, top, right, bottom in _lines(boxes)
     ]
@@ -270,9 +322,6 @@ class _Finder:
         if not blocks or matched < ENOUGH * sum(map(len, wanted)):
             return []
         return [(spans[b.a][0], spans[b.a + b.size - 1][1]) for b in blocks]
-
-
-Sides = tuple[float, float, float, float]
 
 
 def _range_boxes(

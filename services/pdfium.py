@@ -306,6 +306,16 @@ def count_pictures(page: Any, *, least: float = 36.0) -> int:
     return pictures
 
 
+def picture_share(page: Any) -> float:
+    """The share of a page that its pictures cover, 0 to 1, each counted whole."""
+    width, height = page.get_size()
+    covered = 0.0
+    for found in page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=4):
+        left, bottom, right, top = found.get_bounds()
+        covered += max(right - left, 0.0) * max(top - bottom, 0.0)
+    return float(min(covered / max(width * height, 1.0), 1.0))
+
+
 def widen_flat_text(page: Any) -> bool:
     """Make text visible to pdfium that it skips because its glyphs have no width here.
 

@@ -70,6 +70,8 @@ class Kind:
         return cast(Parser, importlib.import_module(self.module))
 
 
+_PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif")
+
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -100,6 +102,7 @@ KINDS: dict[str, Kind] = {
         Kind("subtitles", "Subtitles", (".vtt", ".srt"), "subtitles", "services.parsers.subtitles"),
         Kind("markdown", "Markdown", (".md", ".markdown"), "article", "services.parsers.markdown"),
         Kind("text", "Text", (".txt", ".text", ".log"), "notes", "services.parsers.text"),
+        Kind("image", "Image", _PICTURES, "image", "services.parsers.image"),
         Kind("zip", "ZIP", (".zip",), "folder_zip", "services.parsers.archive"),
     )
 }
@@ -234,13 +237,17 @@ def extract_text_from_path(path: str | Path) -> str:
 
 
 def extract_text_from_bytes(filename: str, data: bytes) -> str:
-    """All text of a file given as bytes; ``filename`` is only a hint, never a path."""
+    """All text of a file given as bytes; ``filename`` is only a hint, never a path.
+
+    A picture without text gives ``Bilddatei: <filename>``, which is shown and never indexed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "source"
         path.write_bytes(data)
         try:
             return parse(path, filename).text
         except UnreadableSourceError as error:
-            if error.code in ("no_text", "empty_file"):
-                return ""
-            raise
+            if error.code not in ("no_text", "empty_file"):
+                raise
+            is_picture = bool(data) and sniff(path, filename) == "image"
+            return f"Bilddatei: {filename}" if is_picture else ""

@@ -2,8 +2,8 @@
 
 What is read of a page: its text in reading order with headings, lists and tables, the values of
 filled form fields; of the file: title, author, date, page labels, outline, attachment names.
-Not read: pictures of text (the report names those pages). Embedded files become sources of their
-own.
+Pages without a usable text layer are recognised in their picture, one by one (``ocr``); those where
+nothing is found the report names. Embedded files become sources of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ import pypdfium2.raw as raw
 from services import pdfium
 from services.errors import UnreadableSourceError
 from services.models import Block, Document, ImportReport
+from services.parsers import ocr, pdf_scans
 from services.parsers.attached import Extracted, Writer
+from services.parsers.ocr_layout import layout
 from services.parsers.pdf_blocks import Outline, assemble, fold
 from services.parsers.pdf_forms import field_values
 from services.parsers.pdf_layout import PageLayout, Row, Segment, lay_out
@@ -77,6 +79,9 @@ class _File:
     unmapped: list[int] = field(default_factory=list)
     second_reader: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
+    scans: list[int] = field(default_factory=list)
+    """Pages that may be pictures of text."""
+    recognised: dict[int, ocr.Page] = field(default_factory=dict)
 
 
 def parse(
@@ -118,6 +123,7 @@ def parse(
         blocks=blocks,
         units={"pages": report.units_total},
         metadata={key: file.facts[key] for key in _METADATA if file.facts.get(key)},
+        recognised={number: page.lines for number, page in file.recognised.items() if page.lines},
         report=report,
     ).settle()
     for later, earlier in assembled.continues.items():
@@ -126,7 +132,7 @@ def parse(
 
 
 def _read_with_pdfium(path: Path, password: str | None, progress: Progress | None) -> _File:
-    """Read page by page; pdfium's lock is free between two pages."""
+    """Read page by page, then those that are pictures; pdfium's lock is free between two pages."""
     with pdfium.LOCK:
         source = pdfium.open_document(path, password)
     try:
@@ -139,8 +145,11 @@ def _read_with_pdfium(path: Path, password: str | None, progress: Progress | Non
                 _read_page(source, number, form, file)
             if number + 1 in file.second_reader:
                 _read_again(path, password, number, file)
-            if progress:
-                progress(number + 1, total)
+            if number + 1 in file.unmapped:
+                file.scans.append(number + 1)
+            if progress and number + 1 not in file.scans:
+                progress(number + 1 - len(file.scans), total)
+        _recognise(source, file, progress)
     finally:
         with pdfium.LOCK:
             source.close()
@@ -236,6 +245,8 @@ def _read_page(source: Any, number: int, form: Any, file: _File) -> None:
         if max(words.unmapped, odd_share(words.text)) > UNMAPPED_LIMIT:
             file.unmapped.append(number + 1)
             file.second_reader.append(number + 1)
+        elif pdf_scans.may_be_scan(page, words.text):
+            file.scans.append(number + 1)
     finally:
         page.close()
 
@@ -244,6 +255,32 @@ def _page_text(page: Any) -> tuple[pdfium.PageText, PageLayout | None]:
     with pdfium.TextPage(page) as textpage:
         words = textpage.words()
         return words, lay_out(textpage, words) if len(words.starts) else None
+
+
+def _recognise(source: Any, file: _File, progress: Progress | None) -> None:
+    """Read the pages that may be pictures of text; kept when it says more than their text layer."""
+    done = len(file.pages) - len(file.scans)
+    pages = ocr.read_pages(file.scans, lambda number: pdf_scans.picture(source, number - 1))
+    for number, page in pages:
+        if _says_more(page, number, file):
+            file.recognised[number] = page
+            with pdfium.LOCK:
+                width, height = source.get_page_size(number - 1)
+            file.pages[number - 1] = layout(page.lines, width, height)
+            if number in file.unmapped:
+                file.unmapped.remove(number)
+        done += 1
+        if progress:
+            progress(done, len(file.pages))
+
+
+def _says_more(page: ocr.Page, number: int, file: _File) -> bool:
+    """Whether what was recognised takes the place of what the page's own text says."""
+    own = file.pages[number - 1]
+    if number in file.unmapped and own:
+        return (page.confidence or 0.0) >= ocr.DOUBTFUL
+    text = "".join(row.text for flow in own.flows for row in flow) if own else ""
+    return own is None or page.letters > 1.5 * sum(map(str.isalnum, text))
 
 
 def _read_again(path: Path, password: str | None, number: int, file: _File) -> None:
@@ -349,6 +386,7 @@ def _fill_report(report: ImportReport, file: _File, blocks: list[Block], removed
     report.pictures = file.pictures
     report.attachments = file.attachments
     report.language = file.facts.get("language") or None
+    ocr.tell(report, file.recognised)
     if report.unread:
         report.note(
             "pages_without_text",
@@ -394,13 +432,11 @@ def _numbers(pages: list[int], most: int = 12) -> str:
 
 
 def _no_text(total: int, pictures: int) -> UnreadableSourceError:
-    what, why = f"None of the {total} pages has text", "they are pictures, such as scans"
-    if total == 1:
-        what, why = "The only page has no text", "it is a picture, such as a scan"
+    what = f"None of the {total} pages has text" if total > 1 else "The only page has no text"
     return UnreadableSourceError(
-        f"{what}; {why}." if pictures else f"{what}.",
+        f"{what}, and none was recognised in pictures." if pictures else f"{what}.",
         code="no_text",
-        step="Run text recognition (OCR) on the file and add the result.",
+        step=ocr.READS if pictures else "Check that it is the right file.",
         pages=total,
         pictures=pictures,
     )

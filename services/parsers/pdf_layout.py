@@ -17,7 +17,7 @@ import numpy as np
 from services.pdfium import PageText, TextPage, code_points
 
 CELL_GAP = 1.2
-"""A gap of this many font sizes starts another segment."""
+"""A gap of this many font sizes starts another segment, where the words are known."""
 NUMBER_GAP = 0.3
 """The same between two words that both look like numbers."""
 
@@ -100,8 +100,14 @@ class PageLayout:
     """True when the page is written in vertical columns; rows must not be merged."""
 
 
-def lay_out(textpage: TextPage, words: PageText) -> PageLayout:
-    """The rows of a page in reading order; the caller holds pdfium's lock."""
+def lay_out(
+    textpage: TextPage | None, words: PageText, *, cell_gap: float = CELL_GAP
+) -> PageLayout:
+    """The rows of a page in reading order; the caller holds pdfium's lock.
+
+    ``textpage`` tells bold and italic words; None for words that were recognised in a picture.
+    A gap of ``cell_gap`` font sizes starts another segment.
+    """
     boxes, width, height = words.boxes, words.width, words.height
     main_turn = int(np.bincount(words.turns, minlength=4).argmax()) if len(boxes) else 0
     if main_turn:
@@ -109,9 +115,9 @@ def lay_out(textpage: TextPage, words: PageText) -> PageLayout:
     upright = words.turns == main_turn
     if is_vertical(words):
         return PageLayout(width, height, [_vertical_rows(words)], vertical=True)
-    flows = _flows(_segments(textpage, words, boxes, np.flatnonzero(upright)), width)
+    flows = _flows(_segments(textpage, words, boxes, np.flatnonzero(upright), cell_gap), width)
     if not upright.all():  # margin notes and axis labels: after the text, as pdfium orders them
-        rest = _segments(textpage, words, boxes, np.flatnonzero(~upright))
+        rest = _segments(textpage, words, boxes, np.flatnonzero(~upright), cell_gap)
         flows.append([Row([segment]) for segment in rest])
     return PageLayout(width, height, flows)
 
@@ -131,7 +137,11 @@ def _turned(words: PageText, turn: int) -> tuple[np.ndarray, float, float]:
 
 
 def _segments(
-    textpage: TextPage, words: PageText, all_boxes: np.ndarray, chosen: np.ndarray
+    textpage: TextPage | None,
+    words: PageText,
+    all_boxes: np.ndarray,
+    chosen: np.ndarray,
+    cell_gap: float,
 ) -> list[Segment]:
     if not len(chosen):
         return []
@@ -146,7 +156,7 @@ def _segments(
     codes = code_points(text)
     numbers = np.isin(codes[ends[:-1] - 1], _BEFORE_GAP) & np.isin(codes[starts[1:]], _AFTER_GAP)
     wide = gap > LOOSE_GAP * np.maximum(smaller, 1.0)
-    limit = np.where(numbers, NUMBER_GAP, CELL_GAP) * np.maximum(smaller, 1.0)
+    limit = np.where(numbers, NUMBER_GAP, cell_gap) * np.maximum(smaller, 1.0)
     breaks = (overlap < 0.5 * smaller) | (gap > limit)
     firsts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
     lasts = np.concatenate((firsts[1:] - 1, [len(starts) - 1]))
@@ -156,7 +166,9 @@ def _segments(
     bottoms = np.maximum.reduceat(bottom, firsts).tolist()
     sizes = np.maximum.reduceat(size, firsts).tolist()
     begin = starts[firsts].tolist()
-    bold, italic = _styles(textpage, begin, starts[lasts].tolist())
+    bold, italic = frozenset[int](), frozenset[int]()
+    if textpage:
+        bold, italic = _styles(textpage, begin, starts[lasts].tolist())
     segments = []
     for i, stop in enumerate(ends[lasts].tolist()):
         segments.append(

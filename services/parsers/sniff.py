@@ -24,20 +24,22 @@ BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImpleme
 """What a damaged container makes its reader raise, when it is opened and while it is read."""
 
 # (offset, magic, what it is, how to go on)
-_PICTURE = ("a picture", "Add a document that holds its text.")
+_PICTURE = ("a picture", "Save it as PNG or JPEG and add it again.")
 _SOUND = ("a sound recording", "Add a transcript of it.")
 _VIDEO = ("a video", "Add a transcript of it.")
 _ARCHIVE = ("a compressed archive", "Unpack it and add the files inside.")
 _PROGRAM = ("a program", "Add documents only.")
 _FONT = ("a font", "Add documents only.")
 _DATABASE = ("a database file", "Export what you need as CSV and add that.")
+_IMAGES = (
+    (0, b"\x89PNG\r\n\x1a\n"),
+    (0, b"\xff\xd8\xff"),
+    (0, b"GIF8"),
+    (0, b"II*\0"),
+    (0, b"MM\0*"),
+    (8, b"WEBP"),
+)
 _MAGIC: tuple[tuple[int, bytes, tuple[str, str]], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", _PICTURE),
-    (0, b"\xff\xd8\xff", _PICTURE),
-    (0, b"GIF8", _PICTURE),
-    (0, b"II*\0", _PICTURE),
-    (0, b"MM\0*", _PICTURE),
-    (8, b"WEBP", _PICTURE),
     (0, b"8BPS", _PICTURE),
     (0, b"AT&TFORM", ("a DjVu document", "Convert it to PDF and add it again.")),
     (0, b"ID3", _SOUND),
@@ -170,13 +172,13 @@ def sniff(path: Path | str, name: str = "", *, password: str | None = None) -> s
         return "rtf"
     if is_dicom_file(head):
         raise unsupported("a DICOM medical image", "Add the written report instead.")
+    if any(head.startswith(magic, offset) for offset, magic in _IMAGES) or _is_bitmap(head):
+        return "image"
     for offset, magic, (found, step) in _MAGIC:
         if head.startswith(magic, offset):
             raise unsupported(found, step)
     if head.startswith((b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")):
         raise unsupported(*_SOUND)
-    if head.startswith(b"BM") and len(head) > 14 and head[6:10] == bytes(4):
-        raise unsupported(*_PICTURE)
     return _text_kind(head, tail, size, name)
 
 
@@ -207,6 +209,10 @@ def _is_pdf(head: bytes, tail: bytes) -> bool:
     if at < 0:
         return False
     return b"%%EOF" in tail or b"startxref" in tail or b" obj" in head[at : at + 4096]
+
+
+def _is_bitmap(head: bytes) -> bool:
+    return head.startswith(b"BM") and len(head) > 14 and head[6:10] == bytes(4)
 
 
 def _zip_kind(path: Path | IO[bytes]) -> str:

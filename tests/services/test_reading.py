@@ -86,7 +86,7 @@ def test_the_child_stays_warm_and_is_found_from_any_folder(
 
 def test_errors_cross_with_class_code_and_params(reader: Reader, tmp_path: Path, out: Path) -> None:
     path = tmp_path / "x"
-    path.write_bytes(b"\x89PNG\r\n\x1a\n")
+    path.write_bytes(b"8BPS\0\1")
     with pytest.raises(UnsupportedKindError) as caught:
         reader.read(path, "a.pdf", out=out)
     assert caught.value.params == {"found": "a picture"} and caught.value.step

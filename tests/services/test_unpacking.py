@@ -66,7 +66,7 @@ def test_each_member_is_a_source_and_an_unknown_kind_one_failed_row(library: Lib
     inner = zipped({"deep/c.md": "# Deep words", "d.zip": zipped({"e.txt": "too deep"})})
     data = zipped({
         "a.txt": "First words", "b/ü.csv": "k,v\na,1\n", "b/inner.zip": inner,
-        "p.png": b"\x89PNG\r\n\x1a\n", "empty.txt": b"", "__MACOSX/a.txt": "x", ".hidden": "x",
+        "p.psd": b"8BPS\0\1", "empty.txt": b"", "__MACOSX/a.txt": "x", ".hidden": "x",
         "b/.git/c": "x", "../../up.txt": "Going up", "/abs.txt": "From the top",
     })  # fmt: skip
     sources = add(library, "x.docx", data)
@@ -75,12 +75,12 @@ def test_each_member_is_a_source_and_an_unknown_kind_one_failed_row(library: Lib
         ("ü.csv", "ready", "x.docx/b/ü.csv"),
         ("c.md", "ready", "x.docx/b/inner.zip/deep/c.md"),
         ("d.zip", "failed", "x.docx/b/inner.zip/d.zip"),
-        ("p.png", "failed", "x.docx/p.png"),
+        ("p.psd", "failed", "x.docx/p.psd"),
         ("empty.txt", "failed", "x.docx/empty.txt"),
         ("up.txt", "ready", "x.docx/up.txt"),
         ("abs.txt", "ready", "x.docx/abs.txt"),
     ])  # fmt: skip
-    picture = next(source for source in sources if source.name == "p.png")
+    picture = next(source for source in sources if source.name == "p.psd")
     assert "picture" in (picture.error or {})["message"]
     again = add_files(library.workspace, [Incoming("x.docx", data)])
     assert {item.outcome for item in again} == {"duplicate", "refused"}
@@ -185,7 +185,7 @@ def test_a_folder_with_an_archive(library: Library, tmp_path: Path) -> None:
 def test_readable_attachments_are_sources_after_their_mail(library: Library) -> None:
     files = {
         "n.txt": b"Attached words",
-        "p.png": b"\x89PNG\r\n\x1a\n",
+        "p.psd": b"8BPS\0\1",
         "z.zip": zipped({"in/t.csv": "a,b\n1,2\n"}),
         "same.txt": b"Attached words",
     }
@@ -199,7 +199,7 @@ def test_readable_attachments_are_sources_after_their_mail(library: Library) -> 
     assert parent.children == [source.id for source in sources[1:]]
     assert all(source.parent == parent.id and source.depth == 1 for source in sources[1:])
     report = ingestion.load_document(library.workspace, parent.id).report
-    assert report.attachments == ["n.txt", "p.png", "z.zip", "same.txt"]
+    assert report.attachments == ["n.txt", "p.psd", "z.zip", "same.txt"]
 
 
 def test_attachments_of_attachments_end_at_a_depth(library: Library) -> None:
