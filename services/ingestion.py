@@ -19,6 +19,7 @@ from services.intake import Added, Incoming, folder_files, shown_name, take_in
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
 from services.parsers import KINDS, extract_text_from_bytes, sniff
+from services.speech import language_wanted
 from services.storage import Shared, get_source, load_sources, update_sources
 from services.tables import target_table
 from services.workspace import Workspace, open_workspace
@@ -32,7 +33,7 @@ _passwords: dict[str, str] = {}
 _ARCHIVE = "zip"
 _UNITS = {
     "xlsx": "sheet", "xls": "sheet", "ods": "sheet", "pptx": "slide", "odp": "slide",
-    "epub": "chapter", "mail": "message",
+    "epub": "chapter", "mail": "message", "audio": "second", "video": "second",
 }  # fmt: skip
 """What is counted while a source of a kind is read, where it is not pages."""
 
@@ -299,7 +300,12 @@ def _view(source: Source, job: Job | None) -> SourceView:
 
 
 def _unit_of(source: Source) -> str:
-    return _UNITS.get(source.kind, "page")
+    """What is counted while it is read; before that its name says what kind it seems to be."""
+    kind = source.kind
+    if not kind:
+        ending = Path(source.name).suffix.lower()
+        kind = next((kind.name for kind in KINDS.values() if ending in kind.extensions), "")
+    return _UNITS.get(kind, "page")
 
 
 def load_document(workspace: Workspace, source_id: str, revision: str | None = None) -> Document:
@@ -434,6 +440,16 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
             job = Job(source_id=source.id, table=target if moving else "", moving=moving)
             jobs.put(workspace, job)
     return [source.id for source in chosen]
+
+
+def transcribe_again(workspace: Workspace, source_id: str, language: str) -> None:
+    """Read a recording again as spoken in ``language`` ("" lets HALO find it out).
+
+    Raises NotFoundError, and SettingsError for what is no language code.
+    """
+    language_wanted(language)
+    update_sources({source_id: {"speech_language": language}}, workspace)
+    reindex_sources(workspace, [source_id])
 
 
 def retry_source(workspace: Workspace, source_id: str, password: str | None = None) -> None:

@@ -241,6 +241,7 @@ class Pipeline:
             name or source.name,
             out=unfinished,
             password=password,
+            language=source.speech_language,
             progress=lambda done, total: progress("reading", done, total),
             cancelled=lambda: jobs.is_cancelled(workspace, job.id),
         )
