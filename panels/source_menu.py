@@ -19,6 +19,7 @@ ICONS = {
     "open": "visibility",
     "rename": "edit",
     "reindex": "refresh",
+    "transcribe": "graphic_eq",
     "retry": "replay",
     "cancel": "cancel",
     "original": "download",
@@ -56,6 +57,7 @@ def options(view: SourceView) -> list[str]:
         offered += ["cancel"]
     elif view.source.sha256:
         offered += ["reindex"] if view.status == "ready" else []
+        offered += ["transcribe"] if "seconds" in view.source.units else []
         offered += ["retry"] if view.status != "ready" and status.retryable(view) else []
     if view.source.sha256:
         offered += ["original"]
@@ -75,6 +77,8 @@ def chosen(workspace: Workspace, view: SourceView, key: str) -> None:
             state.ask_name("source", source.id, source.name)
         case "reindex":
             ingestion.reindex_sources(workspace, [source.id])
+        case "transcribe":
+            state.open_dialog("transcribe", "source", source.id, source.speech_language)
         case "retry" if view.status == "needs_password":
             ask_password(source)
         case "retry":

@@ -442,14 +442,15 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     return [source.id for source in chosen]
 
 
-def transcribe_again(workspace: Workspace, source_id: str, language: str) -> None:
-    """Read a recording again as spoken in ``language`` ("" lets HALO find it out).
+def set_language(workspace: Workspace, ids: Iterable[str], language: str) -> None:
+    """Say what is spoken in recordings; it holds from their next reading on.
 
-    Raises NotFoundError, and SettingsError for what is no language code.
+    ``language`` is a code such as "de", or "auto": the setting's, or what HALO finds. Raises
+    SettingsError for anything else.
     """
     language_wanted(language)
-    update_sources({source_id: {"speech_language": language}}, workspace)
-    reindex_sources(workspace, [source_id])
+    spoken = "" if language.lower() == "auto" else language.lower()
+    update_sources({source_id: {"speech_language": spoken} for source_id in ids}, workspace)
 
 
 def retry_source(workspace: Workspace, source_id: str, password: str | None = None) -> None:

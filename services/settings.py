@@ -80,9 +80,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Folder with another Whisper model in the format of CTranslate2.",
     ),
     Setting("OPENAI_BASE_URL", "https://api.openai.com/v1", "Address for transcription."),
-    Setting(
-        "OPENAI_API_KEY", "", "Key for the `openai` embedder and transcription.", secret=True
-    ),
+    Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder and transcription.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 EMBEDDERS = ("local", "openai", "auto", "hash")

@@ -14,7 +14,7 @@ from services import speech
 from services.errors import UnreadableSourceError
 from services.models import Block, Document, Transcription
 from services.parsers import Progress, budget, errands
-from services.speech import Heard, Recogniser, Utterance, sound
+from services.speech import Heard, Recogniser, Utterance, clock, sound
 from services.speech.invented import without_loops
 
 _SURE = 0.6
@@ -26,7 +26,7 @@ _BLOCK_SECONDS = 60.0
 _LONG_PAUSE, _PAUSE = 4.0, 1.5
 _ENOUGH, _MOST = 30.0, 60.0
 """Seconds from which a paragraph ends at a sentence's end, and at which it ends anyway."""
-_ENDS = ".?!…。？！।؟\"”»"
+_ENDS = '.?!…。？！।؟"”»'
 _MISSING = 3.0
 """So many seconds may be missing at the end before it counts as broken off."""
 
@@ -206,16 +206,9 @@ def _find(
         note(
             "sound_ends",
             f"The sound ends after {clock(seconds)} of {clock(stated)}.",
-            seconds=round(seconds),
-            total=round(stated),
+            seconds=clock(seconds),
+            total=clock(stated),
         )
-
-
-def clock(seconds: float) -> str:
-    """12:34, or 1:02:03 from an hour on."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _no_speech(seconds: float) -> UnreadableSourceError:
@@ -223,5 +216,5 @@ def _no_speech(seconds: float) -> UnreadableSourceError:
         f"No words were found in this recording of {clock(seconds)}.",
         code="no_speech",
         step="It may hold only music, noise or silence.",
-        seconds=round(seconds),
+        length=clock(seconds),
     )

@@ -17,7 +17,7 @@ from services.settings import setting, transcription
 if TYPE_CHECKING:
     from services.speech.sound import Piece
 
-__all__ = ["Heard", "Recogniser", "Utterance", "language_wanted", "recogniser", "require"]
+__all__ = ["Heard", "Recogniser", "Utterance", "clock", "language_wanted", "recogniser", "require"]
 
 PACKAGES = ("av", "faster_whisper")
 
@@ -96,6 +96,13 @@ def require() -> None:
             code="speech_missing",
             step="“make install” takes it along; or run: pip install 'halo[speech]'",
         )
+
+
+def clock(seconds: float) -> str:
+    """12:34, or 1:02:03 from an hour on."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def language_wanted(own: str = "") -> str | None:

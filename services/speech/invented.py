@@ -22,7 +22,8 @@ _CREDITS = re.compile(
 )
 _FAREWELLS = re.compile(
     r"(?:thank(?:s| you)(?: (?:so|very) much)?(?: for (?:watching|listening))?|"
-    r"please subscribe.*|(?:like and )?subscribe.*|see you (?:in the )?next (?:time|video)|bye(?: bye)?|you|"
+    r"please subscribe.*|(?:like and )?subscribe.*|see you (?:in the )?next (?:time|video)|"
+    r"bye(?: bye)?|you|"
     r"vielen dank(?: (?:fürs|für das|für die) (?:zuschauen|zuhören|zusehen|aufmerksamkeit))?|"
     r"bis zum nächsten mal|tschüss|danke(?: fürs zuschauen)?|"
     r"merci(?: d'avoir regardé cette vidéo)?|gracias(?: por ver(?: el v[íi]deo)?)?|"
@@ -43,7 +44,7 @@ def is_invented(text: str, log_probability: float, no_speech: float) -> bool:
         no_speech: probability 0..1 that its sound holds no speech.
     """
     line = text.strip(_EDGES)
-    if not line or _SIGNS.fullmatch(line) and not any(c.isdigit() for c in line):
+    if not line or (_SIGNS.fullmatch(line) and not any(c.isdigit() for c in line)):
         return True
     if _CREDITS.search(line):
         return True

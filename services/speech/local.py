@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from services.errors import SpeechError, UserInputError
 from services.speech import Heard, Utterance, weights
 from services.speech.invented import is_invented
+from services.speech.sound import RATE
 
 if TYPE_CHECKING:
     from services.speech.sound import Piece
@@ -23,6 +24,8 @@ _TEMPERATURES = (0.0, 0.2, 0.4)
 """How freely to guess when the first try repeats itself or is unsure; higher ones invent words."""
 _DOUBTFUL = -0.9
 """Mean log-probability of a segment below which its words are doubtful."""
+_FRAMES, _TAIL = 100, 3.0
+"""Steps a second in which the model counts, and the seconds that are too few for a second look."""
 _MOST_THREADS = 8
 
 
@@ -64,18 +67,24 @@ class Whisper:
                 step="Use a code such as en or de, or auto.",
                 language=language,
             )
+        import numpy as np
+
         segments, info = self._model.transcribe(
-            piece.samples,
+            np.pad(piece.samples, (0, RATE // 2)),  # a last word that ends with the sound is lost
             language=language,
             beam_size=5,
             temperature=_TEMPERATURES,
             condition_on_previous_text=False,
+            # Without times among the words a piece is heard in one go; words are timed afterwards.
+            without_timestamps=True,
             word_timestamps=True,
             hotwords=hints or None,
         )
         utterances: list[Utterance] = []
         dropped = 0
         for segment in segments:
+            if segment.seek and piece.seconds - segment.seek / _FRAMES < _TAIL:
+                break  # what is left after the last word, heard once more
             if is_invented(segment.text, segment.avg_logprob, segment.no_speech_prob):
                 dropped += 1
             else:

@@ -56,7 +56,7 @@ def model_dir() -> Path:
         raise SettingsError(
             f"HALO_SPEECH_MODEL is set to “{chosen}”, where there is no speech model.",
             code="speech_model_folder",
-            step="Name a folder with a Whisper model for CTranslate2: model.bin and its neighbours.",
+            step="Name a folder with a Whisper model in the format of CTranslate2.",
             folder=chosen,
         )
     return folder
