@@ -53,7 +53,7 @@ def media_kind(path: Path, head: bytes) -> str | None:
         return "video" if _ASF_VIDEO in head else "audio"
     if head[4:8] == b"ftyp":
         return None if head[8:11] in _PICTURE_BRANDS else _boxed(path, head[8:12])
-    if head[4:8] in _QUICKTIME and _boxes(path, len(head)):
+    if head[4:8] in _QUICKTIME and _boxes(path):
         return _boxed(path, b"qt  ")
     if _is_transport(head):
         return "video"
@@ -62,23 +62,24 @@ def media_kind(path: Path, head: bytes) -> str | None:
 
 def _boxed(path: Path, brand: bytes) -> str:
     """Whether a film has pictures, as its own description says, else as its brand does."""
-    found = set(_HANDLER.findall(_boxes(path, path.stat().st_size)))
+    found = set(_HANDLER.findall(_boxes(path)))
     if found:
         return "video" if b"vide" in found else "audio"
     return "audio" if brand in _SOUND_BRANDS else "video"
 
 
-def _boxes(path: Path, within: int) -> bytes:
+def _boxes(path: Path) -> bytes:
     """The beginning of the box that describes a film (``moov``), b"" when there is none."""
     size, at = path.stat().st_size, 0
     with path.open("rb") as file:
-        while at + 8 <= min(size, max(within, 8)):
+        while at + 8 <= size:
             file.seek(at)
             head = file.read(16)
             length = int.from_bytes(head[:4], "big")
             if length == 1:
                 length = int.from_bytes(head[8:16], "big")
             if head[4:8] == b"moov":
+                file.seek(at + 8)
                 return file.read(min(length or size, _MOVIE_BYTES))
             if length < 8:
                 break
