@@ -182,7 +182,7 @@ class Document(Stored):
     def time_at(self, offset: int) -> float | None:
         """Seconds into the recording at which a character of ``text`` is said."""
         block = next((block for block in self.blocks if offset < block.end), None)
-        return None if block is None else _latest(block.timed(), offset - block.start)
+        return None if block is None else _latest(block.timed(), max(offset - block.start, 0))
 
     def settle(self) -> Document:
         """Number the blocks and compute their offsets; parsers call this last. Returns self."""

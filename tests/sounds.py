@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -65,8 +66,8 @@ def film(samples: Samples | None, *, frames: int = 20) -> bytes:
 def _written(samples: Samples | None, form: str, codec: str, *, frames: int = 0) -> bytes:
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=form) as container:
-        picture = container.add_stream("mpeg4", rate=5) if frames else None
-        sound = None
+        picture: Any = container.add_stream("mpeg4", rate=5) if frames else None
+        sound: Any = None
         if samples is not None:
             sound = container.add_stream(codec, rate=RATE, layout="mono")
             sound.bit_rate = 96_000

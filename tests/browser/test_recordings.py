@@ -1,4 +1,4 @@
-"""A recording in the real browser: its player, its times, and a citation that leads to its moment."""
+"""A recording in the real browser: its player, its times, a citation that leads to its moment."""
 
 from __future__ import annotations
 
@@ -7,25 +7,33 @@ from playwright.sync_api import Page, expect
 
 from tests import sounds
 from tests.browser.conftest import App, settle
+from tests.browser.test_chat import ask
 
 pytestmark = [pytest.mark.browser, pytest.mark.model]
 
-PLAYING = "document.querySelector('.st-key-player audio').currentTime"
+PLAYER = "document.querySelector('.st-key-player audio')"
 
 
-def test_a_time_and_a_citation_play_from_there(page: Page, app: App) -> None:
+def test_a_citation_and_a_time_lead_to_the_moment(page: Page, app: App) -> None:
     ids = app.add(("harbour.ogg", sounds.ENGLISH.read_bytes()))
     app.ready(ids, seconds=120)
     row = page.locator("[class*=st-key-row_]").filter(has_text="harbour.ogg")
-    expect(row).to_contain_text("0:20 of sound")
-    row.get_by_role("button", name="harbour.ogg").click()
+    expect(row).to_contain_text("0:20 of sound", timeout=30_000)
+
+    ask(page, "How many ships had to wait outside?")
+    chip = page.locator(".st-key-p_chat a[href^='#cite-']").first
+    chip.wait_for()
     settle(page)
-    player = page.locator(".st-key-player audio")
-    expect(player).to_be_visible()
+    chip.hover()
+    expect(page.locator("#halo-card")).to_contain_text("at 0:0")
+    chip.click()
+    settle(page)
+    expect(page.locator(".st-key-player audio")).to_be_visible()
     expect(page.locator(".rep").first).to_contain_text("0:20 transcribed")
+    page.wait_for_function(f"{PLAYER}.readyState >= 1 && {PLAYER}.currentTime >= 1")
+    assert page.evaluate(f"{PLAYER}.paused")
+
     times = page.locator(".said a.at")
     expect(times).to_have_count(2)
-    page.wait_for_function("document.querySelector('.st-key-player audio').readyState >= 1")
     times.nth(1).click()
-    page.wait_for_function(f"{PLAYING} > 14")
-    page.wait_for_function("!document.querySelector('.st-key-player audio').paused")
+    page.wait_for_function(f"{PLAYER}.currentTime > 14 && !{PLAYER}.paused")

@@ -41,13 +41,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             kind = self.headers["content-type"].encode()
-            form = message_from_bytes(b"content-type: " + kind + b"\r\n\r\n" + body)
+            form: Any = message_from_bytes(b"content-type: " + kind + b"\r\n\r\n" + body)
             running.forms.append(
                 {
-                    str(part.get_param("name", header="content-disposition")): part.get_payload(
+                    part.get_param("name", header="content-disposition"): part.get_payload(
                         decode=True
                     )
-                    for part in form.get_payload()  # type: ignore[union-attr, misc]
+                    for part in form.get_payload()
                 }
             )
             running.keys.append(self.headers["authorization"])
