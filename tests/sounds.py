@@ -34,12 +34,13 @@ def noise(count: float) -> Samples:
 def music(count: float) -> Samples:
     """A chord below a melody of plucked notes, and a drum on every beat."""
     random, at = np.random.default_rng(1), seconds(count)
-    sound = sum(np.sin(2 * np.pi * pitch * at) for pitch in (220.0, 277.2, 329.6)) * 0.05
+    chord = [np.sin(2 * np.pi * pitch * at) for pitch in (220.0, 277.2, 329.6)]
+    sound = np.sum(chord, axis=0) * 0.05
     beat = RATE // 2
     for start in range(0, len(at) - beat, beat):
         one = at[:beat]
         pitch = random.choice([262, 294, 330, 349, 392, 440, 494, 523])
-        tones = sum(np.sin(2 * np.pi * pitch * n * one) / n for n in range(1, 5))
+        tones = np.sum([np.sin(2 * np.pi * pitch * n * one) / n for n in range(1, 5)], axis=0)
         sound[start : start + beat] += tones * np.exp(-one * 6) * 0.3
         sound[start : start + 1600] += random.normal(0, 0.3, 1600) * np.exp(-np.arange(1600) / 400)
     made: Samples = np.clip(sound, -1, 1).astype(np.float32)
