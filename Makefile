@@ -38,7 +38,7 @@ install: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml requirements/build.lock requirements/run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 		{ echo "HALO needs Python 3.11. Install it, or name it: make install PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Setting up $(VENV). This takes one to two minutes and 1.4 GB."
+	@echo "Setting up $(VENV). This takes one to two minutes and 1.9 GB."
 	@echo "1 of 4  Python environment"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/build.lock || \
@@ -52,8 +52,9 @@ $(VENV)/.installed: pyproject.toml requirements/build.lock requirements/run.lock
 		$(BIN)/python -m pip install --quiet --no-deps --editable .; \
 	fi
 	@$(BIN)/python -m compileall -q app.py pages panels services interfaces
-	@echo "4 of 4  The language model, converted once"
+	@echo "4 of 4  The language and speech models, prepared once"
 	@$(BIN)/python -c 'from services.embeddings import prepare; prepare()'
+	@$(BIN)/python -c 'from services.speech.weights import joined; joined()'
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed requirements/test.lock
@@ -82,7 +83,7 @@ fuzz: $(VENV)/.installed-test
 
 lock: $(VENV)/.installed
 	@for name in build run test; do \
-		case $$name in run) from="pyproject.toml";; *) from="--group $$name";; esac; \
+		case $$name in run) from="--extra speech pyproject.toml";; *) from="--group $$name";; esac; \
 		case $$name in test) fixed="-c requirements/run.lock";; *) fixed="";; esac; \
 		UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --universal --upgrade --quiet \
 			--python-version 3.11 --generate-hashes --no-emit-index-url \

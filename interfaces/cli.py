@@ -94,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     rm.add_argument("sources", nargs="+", metavar="SOURCE")
     reindex = verb("reindex", _reindex, "Read sources again from their originals (default: all).")
     reindex.add_argument("sources", nargs="*", metavar="SOURCE")
+    reindex.add_argument(
+        "--language", metavar="CODE", help="spoken in these recordings: en, de ... or auto"
+    )
     doctor = verb("doctor", _doctor, "Check the data folder, the index and the embedder.")
     doctor.add_argument("--repair", action="store_true", help="mend what can be mended")
     return parser
@@ -334,11 +337,9 @@ def _show(options: argparse.Namespace, workspace: Workspace) -> int:
 
 def _timed(block: Block) -> str:
     """A block's text, after its time where it has one: [1:02:03]."""
-    if block.time is None:
-        return block.text
-    minutes, seconds = divmod(int(block.time), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"[{hours}:{minutes:02}:{seconds:02}] {block.text}"
+    from services.speech import clock
+
+    return block.text if block.time is None else f"[{clock(block.time)}] {block.text}"
 
 
 def _load_embedder(workspace: Workspace) -> None:
@@ -355,11 +356,12 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
     if options.mode != "text":
         _load_embedder(workspace)
     from services.search import search
+    from services.speech import clock
 
     result = search(
         workspace, options.query, k=options.k, mode=options.mode, source_ids=options.source
     )
-    hits = []
+    hits: list[dict[str, Any]] = []
     for rank, hit in enumerate(result.hits, 1):
         page, label, _ = hit.place(0)
         hits.append(
@@ -375,6 +377,7 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
                 "page_label": label,
                 "sheet": hit.chunk.sheet,
                 "slide": hit.chunk.slide,
+                "time": hit.time(0),
                 "headings": hit.chunk.headings,
             }
         )
@@ -386,7 +389,9 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
         print(f"halo: {notice.message}", file=sys.stderr)
     for found in hits:
         where = f", p. {found['page']}" if found["page"] else ""
-        print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(str(found['text']))}\n")
+        if found["time"] is not None:
+            where = f", at {clock(found['time'])}"
+        print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(found['text'])}\n")
     if not hits:
         print("Nothing found.")
     return 0
@@ -456,12 +461,14 @@ def _rm(options: argparse.Namespace, workspace: Workspace) -> int:
 
 
 def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
-    from services.ingestion import reindex_sources
+    from services.ingestion import reindex_sources, set_language
     from services.pipeline import Pipeline
     from services.storage import load_sources
 
     _prepare_embedder()
     _known(workspace, options.sources)
+    if options.language:
+        set_language(workspace, options.sources, options.language)
     ids = reindex_sources(workspace, options.sources or None)
     worker = Pipeline(lambda: [workspace]).start()
     worker.wait(workspace, ids, on_progress=None if options.json else _progress_line())

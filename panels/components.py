@@ -25,6 +25,7 @@ def _script(name: str) -> str:
 
 _citations = st.components.v2.component("halo_citations", js=_script("citations.js"))
 _layout = st.components.v2.component("halo_layout", js=_script("layout.js"))
+_times = st.components.v2.component("halo_times", js=_script("times.js"))
 _once = st.components.v2.component("halo_once", js=_script("once.js"))
 
 
@@ -71,6 +72,11 @@ def layout() -> Layout:
     result = _layout(key="layout", on_layout_change=lambda: None)
     said: Layout | None = result.layout
     return said or "desk"
+
+
+def times() -> None:
+    """Let every ``a[href^="#at-"]`` of the page play the recording from that second."""
+    _times(key="times", data=[])
 
 
 def scroll_to(selector: str, token: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from panels import add_dialog, components, state
+from panels import add_dialog, components, spoken, state
 from panels.state import Dialog
 from panels.text import error, label, t
 from services import chat, ingestion, notebooks, notes
@@ -25,6 +25,8 @@ def show_dialog(workspace: Workspace) -> None:
         case "rename":
             title = t(f"rename.{opened.kind}")
             ask(opened, "rename", title, lambda name: rename(workspace, opened, name))
+        case "transcribe":
+            spoken.ask(workspace, opened)
         case "password":
             title = t("password.title")
             ask(opened, "password", title, lambda word: unlock(workspace, opened, word))

@@ -9,14 +9,15 @@ from typing import Protocol
 
 from panels.text import t
 from services.models import Citation, Source
+from services.speech import clock
 
 _ICONS = {
     "picture_as_pdf": "pdf",
     "description": "doc docx docm odt ott rtf",
     "table_chart": "xls xlsx xlsm xlsb ods ots csv tsv",
     "slideshow": "ppt pptx pptm odp otp",
-    "graphic_eq": "mp3 wav m4a ogg flac",
-    "movie": "mp4 mov webm mkv",
+    "graphic_eq": "mp3 wav m4a ogg opus flac aac wma aiff",
+    "movie": "mp4 mov webm mkv avi m4v wmv mpg",
     "image": "png jpg jpeg gif tif tiff webp bmp svg",
     "mail": "eml msg mbox",
     "menu_book": "epub",
@@ -60,8 +61,11 @@ def page_place(page: int, label: str | None) -> str:
 
 
 def place(spot: Place) -> str:
-    """Page, slide or sheet of a passage or block; "" when its kind has none of them."""
+    """Time, page, slide or sheet of a passage or block; "" when its kind has none of them."""
     slide, sheet = getattr(spot, "slide", None), getattr(spot, "sheet", None)
+    time = getattr(spot, "time", None)
+    if time is not None:
+        return t("place.time", time=clock(time))
     if slide:
         return t("place.slide", slide=str(slide))
     if sheet:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from panels.places import place
 from panels.text import t
 from services.models import Block, Document
+from services.speech import clock
 
 PART = 9_000
 """Weight of a part: characters, a table cell counting 30."""
@@ -77,18 +78,24 @@ def first_part_of_page(cut: list[list[Piece]], page: int) -> int:
     return 0
 
 
-def part_html(pieces: list[Piece], hit: Span | None) -> str:
-    """A part as HTML, the cited characters of the document in ``<mark>``."""
+def part_html(pieces: list[Piece], hit: Span | None, *, plays: bool = False) -> str:
+    """A part as HTML, the cited characters of the document in ``<mark>``.
+
+    Before what is said stands its time; where the recording ``plays``, as a link that plays it.
+    """
     lines: list[str] = []
     shown = ""
     for piece in pieces:
-        stands = place(piece.block)
+        stands = "" if piece.block.time is not None else place(piece.block)
         if stands and stands != shown:
             lines.append(f'<div class="pagemark num">{html.escape(stands)}</div>')
             shown = stands
         if piece.block.kind == "heading" and piece.block.text == piece.block.sheet:
             continue  # the line above says it
-        lines.append(_piece_html(piece, hit))
+        if piece.block.time is not None and not piece.start:
+            lines.append(_said(piece, piece.block.time, hit, plays=plays))
+        else:
+            lines.append(_piece_html(piece, hit))
     return f'<article class="doc">{"".join(lines)}</article>'
 
 
@@ -122,6 +129,16 @@ def _piece_html(piece: Piece, hit: Span | None) -> str:
             return f'<p class="note"><b>{label}</b>{_marked(block, 0, piece.end, hit)}</p>'
         case kind:
             return f'<p class="{kind}">{_marked(block, piece.start, piece.end, hit)}</p>'
+
+
+def _said(piece: Piece, time: float, hit: Span | None, *, plays: bool) -> str:
+    """A paragraph of speech after its time."""
+    shown, words = clock(time), _marked(piece.block, piece.start, piece.end, hit)
+    at = f'<span class="at num">{shown}</span>'
+    if plays:
+        label = html.escape(t("viewer.play_from", time=shown))
+        at = f'<a class="at num" href="#at-{time:g}" title="{label}">{shown}</a>'
+    return f'<p class="said">{at}{words}</p>'
 
 
 def _lines(piece: Piece) -> Iterator[Span]:

@@ -21,6 +21,7 @@ ICONS = {
     "rename": "edit",
     "reindex": "refresh",
     "fetch": "cloud_download",
+    "transcribe": "graphic_eq",
     "retry": "replay",
     "cancel": "cancel",
     "original": "download",
@@ -59,6 +60,7 @@ def options(view: SourceView) -> list[str]:
     elif view.source.obtainable:
         offered += ["reindex"] if view.status == "ready" else []
         offered += ["fetch"] if view.status == "ready" and view.source.url else []
+        offered += ["transcribe"] if "seconds" in view.source.units else []
         offered += ["retry"] if view.status != "ready" and status.retryable(view) else []
     if view.source.sha256:
         offered += ["original"]
@@ -80,6 +82,8 @@ def chosen(workspace: Workspace, view: SourceView, key: str) -> None:
             ingestion.reindex_sources(workspace, [source.id])
         case "fetch":
             ingestion.fetch_again(workspace, source.id)
+        case "transcribe":
+            state.open_dialog("transcribe", "source", source.id, source.speech_language)
         case "retry" if view.status == "needs_password":
             ask_password(source)
         case "retry":

@@ -11,11 +11,17 @@ from panels import live, text
 from panels.text import t
 from services.ingestion import SourceView, list_sources
 from services.models import ANSWERABLE
+from services.speech import clock
 from services.workspace import Workspace
 
-HOPELESS = frozenset({"unsupported_kind", "no_text", "empty_file", "too_large", "too_many_pixels"})
+HOPELESS = frozenset(
+    {
+        "unsupported_kind", "no_text", "empty_file", "too_large", "too_many_pixels", "no_sound",
+        "no_speech",
+    }
+)  # fmt: skip
 """Codes of failures that lie in the file itself."""
-_UNITS = ("pages", "sheets", "slides", "rows", "chapters", "messages", "cells", "cues")
+_UNITS = ("pages", "sheets", "slides", "rows", "chapters", "messages", "cells", "cues", "seconds")
 
 
 def running(view: SourceView) -> bool:
@@ -95,6 +101,8 @@ def _reading(view: SourceView) -> str:
         return t("status.fetching")
     if not view.total:
         return t("status.reading")
+    if view.unit == "second":
+        return t("status.reading_second", done=clock(view.done), total=clock(view.total))
     unit = view.unit if text.has(f"status.reading_{view.unit}") else "page"
     return t(f"status.reading_{unit}", done=min(view.done + 1, view.total), total=view.total)
 
@@ -111,6 +119,8 @@ def _extent(view: SourceView) -> str:
     if unit is None:
         return t("extent.words", n=source.words)
     count = source.units[unit]
+    if unit == "seconds":
+        return t("extent.seconds", length=clock(count))
     if source.unread and text.has(f"extent.{unit}_read"):
         return t(f"extent.{unit}_read", n=count, read=count - source.unread)
     extent = t(f"extent.{unit}", n=count)

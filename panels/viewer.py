@@ -18,18 +18,24 @@ import streamlit as st
 
 from panels import components, frame, reading, source_menu, state, text
 from panels.places import file_name, icon_of, page_place
+from panels.spoken import name_of
 from panels.state import Place
 from panels.text import t
 from services import citations, ingestion, pages
 from services.errors import HaloError, NotFoundError
 from services.ingestion import SourceView
-from services.models import Citation, Document, ImportReport, Source
+from services.models import Citation, Document, ImportReport, Source, Transcription
 from services.pages import Box
+from services.speech import clock
 from services.workspace import Workspace
 
 SHARP = 1100
 """Width in pixels of a page picture; twice that when zoomed."""
 ZOOMS = (1.0, 1.5, 2.0)
+LARGEST_PLAYED = 512_000_000
+"""Bytes of a recording that is played here; Streamlit holds it in memory while it is open."""
+SILENT = frozenset("avi wmv wma aiff flv mpg mpeg amr".split())
+"""Endings of recordings that browsers cannot play."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class View:
     @property
     def paged(self) -> bool:
         return self.document.kind in ("pdf", "image")
+
+    @property
+    def recorded(self) -> bool:
+        return self.document.kind in ("audio", "video")
 
     @property
     def page_count(self) -> int:
@@ -173,7 +183,9 @@ def toggle_details() -> None:
 
 def summary(found: ImportReport) -> str:
     """112 of 114 pages read · 9 tables."""
-    if found.unit and found.unit != "row":
+    if found.unit == "second":
+        first = t("report.second", length=clock(found.units_read))
+    elif found.unit and found.unit != "row":
         unit = f"report.{found.unit}"
         first = t(unit, n=found.units_total, read=found.units_read)
     else:
@@ -193,6 +205,8 @@ def summary(found: ImportReport) -> str:
 def details(found: ImportReport) -> list[str]:
     """What was not read or is doubtful, in sentences."""
     sentences = [text.finding(finding) for finding in found.findings]
+    if found.transcription:
+        sentences.append(transcribed(found, found.transcription))
     known = {finding.code for finding in found.findings}
     if found.unread and "pages_without_text" not in known:
         unit = found.unit if text.has(f"report.unread_{found.unit}") else "page"
@@ -205,6 +219,16 @@ def details(found: ImportReport) -> list[str]:
     if found.encoding and "encoding_guessed" not in known:
         sentences.append(t("report.encoding", name=found.encoding))
     return sentences
+
+
+def transcribed(found: ImportReport, how: Transcription) -> str:
+    """Who recognised the speech, in which language, and how much of the recording is speech."""
+    share = how.speech_seconds / max(found.units_read, 1)
+    spoken = name_of(found.language) if found.language else "?"
+    if how.language_probability is not None:
+        spoken += f" ({text.percent(how.language_probability)})"
+    key = "report.transcribed_hosted" if how.hosted else "report.transcribed"
+    return t(key, by=how.by, language=spoken, share=text.percent(min(share, 1.0)))
 
 
 # -- text, page, original ------------------------------------------------------------------------
@@ -231,6 +255,8 @@ def content(view: View) -> None:
             page_tools(view)
         elif tab == "text":
             text_tools(view, cut)
+    if view.recorded:
+        player(view)
     with frame.body("sources"):
         if view.citation and view.hit is None:
             lost(view.citation)
@@ -238,10 +264,35 @@ def content(view: View) -> None:
             page(view)
         elif tab == "text":
             index = part_index(view, cut)
-            st.html(reading.part_html(cut[index], view.hit))
+            st.html(reading.part_html(cut[index], view.hit, plays=playable(view)))
             show_hit(view, index)
         else:
             original(view)
+
+
+def playable(view: View) -> bool:
+    """Whether the recording can be played in the viewer."""
+    source = view.source.source
+    ending = source.name.rpartition(".")[2].lower()
+    return view.recorded and ending not in SILENT and source.size <= LARGEST_PLAYED
+
+
+def player(view: View) -> None:
+    """The recording, ready to play from the cited passage; times in the transcript play it too."""
+    with st.container(key="player"):
+        try:
+            path = str(view.path)
+        except NotFoundError:
+            st.html(f'<p class="meta">{html.escape(t("viewer.no_original"))}</p>')
+            return
+        if not playable(view):
+            st.html(f'<p class="meta">{html.escape(t("viewer.no_player"))}</p>')
+            return
+        at = view.document.time_at(view.hit[0]) if view.hit else None
+        mime = mimetypes.guess_type(view.source.source.name)[0] or f"{view.document.kind}/mp4"
+        play = st.video if view.document.kind == "video" else st.audio
+        play(path, format=mime, start_time=int(at or 0), alt=view.source.source.name)
+        components.times()
 
 
 def lost(citation: Citation) -> None:

@@ -35,6 +35,7 @@ from services.errors import (
 from services.jsonfile import JsonFile
 from services.models import Answer, Message, MessageState, SearchResult, Source, new_id, now
 from services.search import search
+from services.speech import clock
 from services.storage import Shared, history_file, load_sources
 from services.tables import current_name, named_table
 from services.workspace import Workspace
@@ -290,6 +291,8 @@ def citation_line(citation: Any) -> str:
         place.append(f"sheet {citation.sheet}")
     if citation.slide:
         place.append(f"slide {citation.slide}")
+    if citation.time is not None:
+        place.append(f"at {clock(citation.time)}")
     quote = " ".join(citation.quote.split())
     return f"[{citation.number}] {', '.join(place)}: “{quote}”"
 

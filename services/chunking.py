@@ -229,11 +229,13 @@ class _Draft:
         spans = [span.trimmed() for span in self.spans]
         text = ""
         starts: list[int] = []
+        times: list[tuple[int, float]] = []
         for at, span in enumerate(spans):
             if at:
                 same_table = span.block is spans[at - 1].block and span.block.kind == "table"
                 text += "\n" if same_table else "\n\n"
             starts.append(len(text))
+            times += _times(span, len(text))
             text += span.text
         own = [span for span in spans if not span.header] or spans
         pages = [span.block.page for span in own if span.block.page is not None]
@@ -253,7 +255,21 @@ class _Draft:
             piece_chars=[span.block.start + span.start for span in spans],
             piece_pages=[span.block.page or 0 for span in spans],
             piece_labels=[span.block.page_label or "" for span in spans],
+            time_starts=[start for start, _ in times],
+            times=[seconds for _, seconds in times],
         )
+
+
+def _times(span: _Span, at: int) -> list[tuple[int, float]]:
+    """The times inside a span that begins at character ``at`` of a passage; the first stands there
+    even where an utterance was cut."""
+    found: list[tuple[int, float]] = []
+    for char, seconds in span.block.timed():
+        if char <= span.start:
+            found = [(at, seconds)]
+        elif char < span.end:
+            found.append((at + char - span.start, seconds))
+    return found
 
 
 class _Sizes:

@@ -14,6 +14,7 @@ HaloError
 │   ├── NewerFormatError
 │   └── DiskFullError
 ├── EmbedderError         the embedder is missing, refused or answered wrongly
+├── SpeechError           the speech recogniser is missing, refused or answered wrongly
 ├── ParserStoppedError    a parser was stopped: time, memory or output limit, or it crashed
 ├── LinkError             what a link names cannot be fetched, or is no content
 ├── CancelledError        the user stopped the work
@@ -26,6 +27,7 @@ Every error carries a stable ``code``, an English sentence for the user, a next 
 from __future__ import annotations
 
 import errno
+import json
 from typing import Any
 
 
@@ -111,6 +113,10 @@ class EmbedderError(HaloError):
     code = "embedder"
 
 
+class SpeechError(HaloError):
+    code = "speech"
+
+
 class ParserStoppedError(HaloError):
     code = "parser_stopped"
 
@@ -145,3 +151,24 @@ def from_os_error(error: OSError, doing: str) -> StorageError:
         doing=doing,
         reason=reason,
     )
+
+
+def told(error: HaloError) -> dict[str, Any]:
+    """An error as plain JSON, for another process; ``rebuilt`` makes it an error again."""
+    return {
+        "class": type(error).__name__,
+        "code": error.code,
+        "message": error.message,
+        "step": error.step,
+        "params": json.loads(json.dumps(error.params, default=str)),
+    }
+
+
+def rebuilt(said: dict[str, Any]) -> HaloError:
+    """The error another process told of, of its own class again."""
+    kind = globals().get(said["class"], HaloError)
+    if not (isinstance(kind, type) and issubclass(kind, HaloError)):
+        kind = HaloError
+    error: HaloError = kind(said["message"], code=said["code"], step=said["step"])
+    error.params = said["params"]
+    return error

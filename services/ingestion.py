@@ -19,6 +19,7 @@ from services.intake import Incoming, folder_files, title_name
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
 from services.parsers import KINDS, extract_text_from_bytes, sniff
+from services.speech import language_wanted
 from services.storage import Shared, get_source, load_sources, update_sources
 from services.tables import target_table
 from services.workspace import Workspace, open_workspace
@@ -27,7 +28,7 @@ _BELOW = "restore_above"
 """Key of a deleted row for the id of the row that stood below it."""
 _UNITS = {
     "xlsx": "sheet", "xls": "sheet", "xlsb": "sheet", "ods": "sheet", "pptx": "slide",
-    "odp": "slide", "epub": "chapter", "mail": "message",
+    "odp": "slide", "epub": "chapter", "mail": "message", "audio": "second", "video": "second",
 }  # fmt: skip
 """What is counted while a source of a kind is read, where it is not pages."""
 
@@ -64,7 +65,12 @@ def _view(source: Source, job: Job | None) -> SourceView:
 
 
 def _unit_of(source: Source) -> str:
-    return _UNITS.get(source.kind, "page")
+    """What is counted while it is read; before that its name says what kind it seems to be."""
+    kind = source.kind
+    if not kind:
+        ending = Path(source.name).suffix.lower()
+        kind = next((kind.name for kind in KINDS.values() if ending in kind.extensions), "")
+    return _UNITS.get(kind, "page")
 
 
 def load_document(workspace: Workspace, source_id: str, revision: str | None = None) -> Document:
@@ -199,6 +205,17 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
             job = Job(source_id=source.id, table=target if moving else "", moving=moving)
             jobs.put(workspace, job)
     return [source.id for source in chosen]
+
+
+def set_language(workspace: Workspace, ids: Iterable[str], language: str) -> None:
+    """Say what is spoken in recordings; it holds from their next reading on.
+
+    ``language`` is a code such as "de", or "auto": the setting's, or what HALO finds. Raises
+    SettingsError for anything else.
+    """
+    language_wanted(language)
+    spoken = "" if language.lower() == "auto" else language.lower()
+    update_sources({source_id: {"speech_language": spoken} for source_id in ids}, workspace)
 
 
 def retry_source(workspace: Workspace, source_id: str, password: str | None = None) -> None:

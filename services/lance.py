@@ -67,6 +67,8 @@ _RETURNED = [
     "piece_chars",
     "piece_pages",
     "piece_labels",
+    "time_starts",
+    "times",
 ]
 
 
@@ -174,6 +176,8 @@ def _schema(identity: Identity) -> Any:
         pa.field("piece_chars", pa.list_(number)),
         pa.field("piece_pages", pa.list_(number)),
         pa.field("piece_labels", pa.list_(text)),
+        pa.field("time_starts", pa.list_(number)),
+        pa.field("times", pa.list_(pa.float64())),
     ]
     return pa.schema(fields, metadata={_IDENTITY: identity.to_json().encode()})
 
@@ -196,8 +200,10 @@ def open_table(uri: str, name: str, identity: Identity | None = None) -> VectorT
                 table = connection.create_table(name, schema=_schema(identity), exist_ok=True)
         except _FAULTS as error:
             raise _storage_error(error, "opening the index") from error
-        _tables[key] = VectorTable(table)
-        return _tables[key]
+        opened = VectorTable(table)
+        opened.complete()
+        _tables[key] = opened
+        return opened
 
 
 def drop_table(uri: str, name: str) -> None:
@@ -237,6 +243,17 @@ class VectorTable:
     def alive(self) -> bool:
         """False when a local table's folder is gone."""
         return self._folder is None or self._folder.is_dir()
+
+    def complete(self) -> None:
+        """Give a table of an earlier version the columns it lacks, empty."""
+        with self._write:
+            self._attempt(self._add_missing, "opening the index")
+
+    def _add_missing(self) -> None:
+        have = set(self._table.schema.names)
+        missing = [field for field in _schema(self.identity) if field.name not in have]
+        if missing:
+            self._table.add_columns(missing)
 
     def add(self, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows without vectors. Raises StorageError or DiskFullError.
@@ -432,5 +449,7 @@ def _row(item: dict[str, Any], measure: float) -> Row:
         piece_chars=item["piece_chars"] or [],
         piece_pages=item["piece_pages"] or [],
         piece_labels=item["piece_labels"] or [],
+        time_starts=item["time_starts"] or [],
+        times=item["times"] or [],
     )
     return Row(item["chunk_id"], item["source_id"], item["revision"], chunk, measure)

@@ -69,7 +69,10 @@ class Block(BaseModel):
     sheet: str | None = None
     slide: int | None = None
     time: float | None = None
-    """Seconds from the start of a recording at which a cue or utterance begins."""
+    """Seconds from the start of a recording at which a cue or paragraph of speech begins."""
+    times: list[tuple[int, float]] = Field(default_factory=list)
+    """(character of ``text``, seconds) at which each utterance of the paragraph begins; empty
+    where there is only ``time``."""
     row: int | None = None
     """First row of a table block in its sheet or file, counted from 1."""
     header_rows: int = 0
@@ -77,6 +80,12 @@ class Block(BaseModel):
     continues: str | None = None
     start: int = 0
     end: int = 0
+
+    def timed(self) -> list[tuple[int, float]]:
+        """(character of ``text``, seconds), ascending; empty in what is no recording."""
+        if self.time is None:
+            return []
+        return [(0, self.time), *(pair for pair in self.times if pair[0] > 0)]
 
 
 class Finding(BaseModel):
@@ -93,13 +102,26 @@ class Finding(BaseModel):
     params: dict[str, Any] = Field(default_factory=dict)
 
 
+class Transcription(Stored):
+    """How the words of a recording came about."""
+
+    by: str
+    """``whisper-base`` or another local model, or ``openai:`` and a model."""
+    hosted: bool = False
+    """True when the sound left this computer for it."""
+    language_probability: float | None = None
+    """How sure the recogniser was of the language, 0..1; None where it was given."""
+    speech_seconds: float = 0.0
+    """How much of the recording is speech."""
+
+
 class ImportReport(Stored):
     """What was read of a source and what was not; shown with it and in ``halo add --json``."""
 
     kind: str = ""
     """The kind found in the bytes: pdf, docx, xlsx, pptx, csv, html, markdown, text ..."""
     unit: str = ""
-    """What ``units_total`` counts: page, slide, sheet, row or "" when the kind has no units."""
+    """What ``units_total`` counts: page, slide, sheet, row, second ... or "" without units."""
     units_total: int = 0
     units_read: int = 0
     unread: list[int] = Field(default_factory=list)
@@ -118,6 +140,7 @@ class ImportReport(Stored):
     """Pages whose text was recognised in their picture."""
     ocr_confidence: float | None = None
     """How sure the recogniser was of them, 0 to 1, on average over their characters."""
+    transcription: Transcription | None = None
     findings: list[Finding] = Field(default_factory=list)
 
     def note(self, code: str, message: str, **params: Any) -> None:
@@ -166,7 +189,7 @@ class Document(Stored):
     kind: str = ""
     blocks: list[Block] = Field(default_factory=list)
     units: dict[str, int] = Field(default_factory=dict)
-    """For example ``{"pages": 12}``; keys pages, slides, sheets, rows, columns."""
+    """For example ``{"pages": 12}``; keys pages, slides, sheets, rows, columns, seconds."""
     metadata: dict[str, str] = Field(default_factory=dict)
     """author, date, language ... as stated by the file; empty when it states none."""
     recognised: dict[int, list[RecognisedLine]] = Field(default_factory=dict)
@@ -178,6 +201,11 @@ class Document(Stored):
         """All blocks joined by a blank line; block offsets point into this."""
         return "\n\n".join(block.text for block in self.blocks)
 
+    def time_at(self, offset: int) -> float | None:
+        """Seconds into the recording at which a character of ``text`` is said."""
+        block = next((block for block in self.blocks if offset < block.end), None)
+        return None if block is None else _latest(block.timed(), max(offset - block.start, 0))
+
     def settle(self) -> Document:
         """Number the blocks and compute their offsets; parsers call this last. Returns self."""
         at = 0
@@ -188,12 +216,19 @@ class Document(Stored):
         return self
 
 
+def _latest(timed: list[tuple[int, float]], at: int) -> float | None:
+    """The time of the last entry at or before character ``at``, None when there is none."""
+    index = bisect.bisect_right(timed, (at, float("inf"))) - 1
+    return timed[index][1] if index >= 0 else None
+
+
 class Chunk(BaseModel):
     """A passage as it is indexed: its text and where each piece of it comes from.
 
     ``piece_*`` lists run in parallel, one entry a piece (a block or part of one): where the
     piece starts in ``text``, its character offset in the document, its page (0 when the kind
-    has no pages), its printed label and its block.
+    has no pages), its printed label and its block. ``time_starts`` and ``times`` run in parallel
+    too: at that character of ``text`` the recording is at that second.
     """
 
     index: int
@@ -210,6 +245,8 @@ class Chunk(BaseModel):
     piece_chars: list[int] = Field(default_factory=list)
     piece_pages: list[int] = Field(default_factory=list)
     piece_labels: list[str] = Field(default_factory=list)
+    time_starts: list[int] = Field(default_factory=list)
+    times: list[float] = Field(default_factory=list)
 
 
 class Fetched(Stored):
@@ -260,6 +297,8 @@ class Source(Stored):
     """Id of the source this one was attached to; that source may be gone."""
     depth: int = 0
     """How many sources it lies inside of."""
+    speech_language: str = ""
+    """The language its user says is spoken in a recording; "" where they did not say."""
     children: list[str] | None = None
     """Ids of the sources made of its attachments; None until it was looked for them."""
     error: dict[str, Any] | None = None
@@ -289,6 +328,8 @@ class Quote(Stored):
     page_label: str | None = None
     sheet: str | None = None
     slide: int | None = None
+    time: float | None = None
+    """Seconds into the recording at which the quote begins."""
     headings: list[str] = Field(default_factory=list)
     quote: str
     start: int = 0
@@ -416,6 +457,11 @@ class Hit(BaseModel):
         label = chunk.piece_labels[piece] or None
         return page, label, chunk.piece_chars[piece] + at - chunk.piece_starts[piece]
 
+    def time(self, at: int) -> float | None:
+        """Seconds into the recording at which character ``at`` of the passage is said."""
+        pairs = zip(self.chunk.time_starts, self.chunk.times, strict=True)
+        return _latest(list(pairs), at)
+
     def quote(self, start: int, end: int) -> Quote:
         """The characters ``start:end`` of the passage's text, not empty, as a quote."""
         page, label, first = self.place(start)
@@ -430,6 +476,7 @@ class Hit(BaseModel):
             page_label=label,
             sheet=self.chunk.sheet,
             slide=self.chunk.slide,
+            time=self.time(start),
             headings=self.chunk.headings,
             quote=self.chunk.text[start:end],
             start=first,

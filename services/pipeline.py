@@ -324,6 +324,7 @@ class Pipeline:
                 name,
                 out=unfinished,
                 password=password,
+                language=source.speech_language,
                 progress=lambda done, total: progress("reading", done, total),
                 cancelled=lambda: jobs.is_cancelled(workspace, job.id),
             )

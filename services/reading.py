@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from services import errors
-from services.errors import CancelledError, HaloError, ParserStoppedError
+from services.errors import CancelledError, HaloError, ParserStoppedError, rebuilt, told
 from services.models import Document
+from services.parsers import errands
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +75,7 @@ class Reader:
         *,
         out: Path,
         password: str | None = None,
+        language: str = "",
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Document:
@@ -85,6 +86,7 @@ class Reader:
             name: the name the user knows it by.
             out: where the document is written; left absent when reading fails.
             password: goes through the pipe only.
+            language: what is spoken in a recording, "" where nobody said.
             progress: called as ``progress(done, total)`` in this thread.
             cancelled: asked about every 50 ms; True kills the child.
 
@@ -98,6 +100,7 @@ class Reader:
             "path": str(path.absolute()),
             "name": name,
             "password": password,
+            "language": language,
             "out": str(out.absolute()),
             "output": self.output_mb << 20,
         }
@@ -182,6 +185,9 @@ class Reader:
                     deadline = time.monotonic() + self.seconds  # its own start does not count
                 elif "more" in answer:
                     deadline = max(deadline, time.monotonic() + answer["more"])
+                elif "errand" in answer:
+                    child.send(_run(answer["errand"]))
+                    deadline = time.monotonic() + self.seconds
                 elif "progress" in answer:
                     _check(stop)
                     if progress:
@@ -193,7 +199,7 @@ class Reader:
             if not finished:
                 self._drop()
         if "error" in answer:
-            raise _rebuilt(answer["error"])
+            raise rebuilt(answer["error"])
         return answer
 
     def _ready(self) -> _Child:
@@ -276,6 +282,14 @@ class _Child:
         )
 
 
+def _run(errand: dict[str, Any]) -> dict[str, Any]:
+    """Do for the child what it may not do itself, and say how it went."""
+    try:
+        return {"done": errands.run(errand)}
+    except HaloError as error:
+        return {"error": told(error)}
+
+
 def _check(stop: Callable[[], bool]) -> None:
     if stop():
         raise CancelledError("Reading was stopped.")
@@ -288,13 +302,3 @@ def _too_slow(seconds: float) -> ParserStoppedError:
         step="Split it into smaller files and add those.",
         seconds=seconds,
     )
-
-
-def _rebuilt(told: dict[str, Any]) -> HaloError:
-    """The error a child told of, of its own class again."""
-    kind = getattr(errors, told["class"], HaloError)
-    if not (isinstance(kind, type) and issubclass(kind, HaloError)):
-        kind = HaloError
-    error: HaloError = kind(told["message"], code=told["code"], step=told["step"])
-    error.params = told["params"]
-    return error

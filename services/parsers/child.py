@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from services.errors import HaloError, ParserStoppedError, from_os_error
+from services.errors import HaloError, ParserStoppedError, from_os_error, rebuilt, told
 
 resource: ModuleType | None
 try:
@@ -53,30 +53,38 @@ def main() -> None:
             for module in request["warm"]:
                 importlib.import_module(module)
             continue
-        answer = _answer(request, tell)
+        answer = _answer(request, tell, requests.get)
         # A child that has grown is replaced, so that one file's needs never limit the next.
         answer["full"] = _peak_mb() > memory_mb / 3
         tell({"id": request["id"], **answer})
 
 
-def _answer(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def _answer(
+    request: dict[str, Any],
+    tell: Callable[[dict[str, Any]], None],
+    hear: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
     tell({"id": request["id"], "started": True})
     try:
         _limit_cpu(request["seconds"])
         if "folder" in request:
             return {"done": True, "found": _extract(request)}
-        _parse(request, tell)
+        _parse(request, tell, hear)
     except HaloError as error:
-        return {"error": _told(error)}
+        return {"error": told(error)}
     except MemoryError:
-        return {"error": _told(_too_big())}
+        return {"error": told(_too_big())}
     except OSError as error:
-        return {"error": _told(from_os_error(error, "reading the file"))}
+        return {"error": told(from_os_error(error, "reading the file"))}
     return {"done": True}
 
 
-def _parse(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> None:
-    from services.parsers import budget, parse
+def _parse(
+    request: dict[str, Any],
+    tell: Callable[[dict[str, Any]], None],
+    hear: Callable[[], dict[str, Any]],
+) -> None:
+    from services.parsers import budget, errands, parse
 
     said = 0.0
 
@@ -90,7 +98,16 @@ def _parse(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> N
         _limit_cpu(max(seconds, request["seconds"]))
         tell({"id": request["id"], "more": seconds})
 
+    def send(errand: dict[str, Any]) -> dict[str, Any]:
+        tell({"id": request["id"], "errand": errand})
+        answer = hear()
+        if "error" in answer:
+            raise rebuilt(answer["error"])
+        done: dict[str, Any] = answer["done"]
+        return done
+
     budget.granted_by(more_time)
+    errands.told(request["language"], send)
     document = parse(
         Path(request["path"]), request["name"], password=request["password"], progress=progress
     )
@@ -193,16 +210,6 @@ def _too_big() -> ParserStoppedError:
         code="parser_memory",
         step="Split it into smaller files and add those.",
     )
-
-
-def _told(error: HaloError) -> dict[str, Any]:
-    return {
-        "class": type(error).__name__,
-        "code": error.code,
-        "message": error.message,
-        "step": error.step,
-        "params": json.loads(json.dumps(error.params, default=str)),
-    }
 
 
 if __name__ == "__main__":

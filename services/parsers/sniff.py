@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from services.errors import UnreadableSourceError, UnsupportedKindError
+from services.parsers.containers import media_kind
 from services.parsers.decoding import utf16_without_bom
 
 _HEAD = 1 << 16
@@ -25,8 +26,6 @@ BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImpleme
 
 # (offset, magic, what it is, how to go on)
 _PICTURE = ("a picture", "Save it as PNG or JPEG and add it again.")
-_SOUND = ("a sound recording", "Add a transcript of it.")
-_VIDEO = ("a video", "Add a transcript of it.")
 _ARCHIVE = ("a compressed archive", "Unpack it and add the files inside.")
 _PROGRAM = ("a program", "Add documents only.")
 _FONT = ("a font", "Add documents only.")
@@ -42,20 +41,9 @@ _IMAGES = (
 _MAGIC: tuple[tuple[int, bytes, tuple[str, str]], ...] = (
     (0, b"8BPS", _PICTURE),
     (0, b"AT&TFORM", ("a DjVu document", "Convert it to PDF and add it again.")),
-    (0, b"ID3", _SOUND),
-    (0, b"fLaC", _SOUND),
-    (0, b"OggS", _SOUND),
-    (8, b"WAVE", _SOUND),
-    (0, b"#!AMR", _SOUND),
-    (4, b"ftypM4A", _SOUND),
     (4, b"ftyphei", _PICTURE),
     (4, b"ftypmif", _PICTURE),
     (4, b"ftypavif", _PICTURE),
-    (4, b"ftyp", _VIDEO),
-    (8, b"AVI ", _VIDEO),
-    (0, b"\x1aE\xdf\xa3", _VIDEO),
-    (0, b"\0\0\x01\xba", _VIDEO),
-    (0, b"FLV\x01", _VIDEO),
     (0, b"7z\xbc\xaf\x27\x1c", _ARCHIVE),
     (0, b"Rar!", _ARCHIVE),
     (0, b"\x1f\x8b", _ARCHIVE),
@@ -174,11 +162,11 @@ def sniff(path: Path | str, name: str = "", *, password: str | None = None) -> s
         raise unsupported("a DICOM medical image", "Add the written report instead.")
     if any(head.startswith(magic, offset) for offset, magic in _IMAGES) or _is_bitmap(head):
         return "image"
+    if medium := media_kind(path, head):
+        return medium
     for offset, magic, (found, step) in _MAGIC:
         if head.startswith(magic, offset):
             raise unsupported(found, step)
-    if head.startswith((b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")):
-        raise unsupported(*_SOUND)
     return _text_kind(head, tail, size, name)
 
 

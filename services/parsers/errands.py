@@ -1,0 +1,40 @@
+"""What a parser is told about one file beside its bytes, and what it may ask to have done.
+
+The process that parses has no network. A recording that shall be transcribed by a server is cut
+there and sent from the process that started it: the parser writes a piece into a file and sends
+somebody on an errand with it. Where a file is parsed in the process itself, the errand is run at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Errand = dict[str, Any]
+
+_language = ""
+_sent: Callable[[Errand], Errand] | None = None
+
+
+def told(language: str, send: Callable[[Errand], Errand]) -> None:
+    """Set what holds for the next file; by the process that parses."""
+    global _language, _sent
+    _language, _sent = language, send
+
+
+def language() -> str:
+    """The language the user says is spoken in this file, "" where they did not say."""
+    return _language
+
+
+def send(errand: Errand) -> Errand:
+    """Have an errand run, here or where the network is; raises the HaloError it ended with."""
+    return run(errand) if _sent is None else _sent(errand)
+
+
+def run(errand: Errand) -> Errand:
+    """Run an errand of a parser. Raises SpeechError and SettingsError."""
+    from services.speech.openai import transcribe
+
+    return transcribe(errand)
