@@ -195,8 +195,15 @@ def _misses(found: _Found, wanted: dict[str, Any]) -> Iterator[str]:
         if label and block.page_label != label:
             yield f"page {block.page} is labelled {block.page_label}, not {label}"
     for text, seconds in wanted.get("time", {}).items():
-        times = [b.time for b in blocks if found.plain(text) in found.plain(b.text)]
-        if not any(time is not None and abs(time - seconds) <= _SECONDS for time in times):
+        times = [
+            [
+                at
+                for start, at in block.timed()
+                if found.plain(text) in found.plain(block.text[start:])
+            ]
+            for block in blocks
+        ]  # of each block, when its sentences begin, up to the one that holds the text
+        if not any(before and abs(before[-1] - seconds) <= _SECONDS for before in times):
             yield f"{text!r} at {times}, not {seconds} s"
 
 

@@ -219,8 +219,8 @@ def test_adding_a_failed_link_again_is_a_retry(library: Library, web: Web, link:
 def test_what_cannot_be_read_is_failed(web: Web, link: Link) -> None:
     archive = b"PK\x05\x06" + bytes(18)
     assert (link(web.page("/a.zip", archive)).error or {})["code"] in ("link_archive", "link_empty")
-    png = b"\x89PNG\r\n\x1a\n" + bytes(50)
-    picture = link(web.page("/a.png", png, Content_Type="image/png"))
+    layers = b"8BPS\0\1" + bytes(50)
+    picture = link(web.page("/a.png", layers, Content_Type="image/png"))
     assert (picture.error or {})["code"] == "unsupported_kind"
     assert (link(web.page("/empty", "")).error or {})["code"] == "link_empty"
 

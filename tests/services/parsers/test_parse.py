@@ -27,7 +27,7 @@ def write(folder: Path, data: bytes | str) -> Path:
 def test_every_kind_has_a_parser_a_label_and_extensions() -> None:
     assert set(KINDS) == set(
         "pdf docx xlsx pptx xls xlsb odt ods odp rtf epub mail msg csv html xml json ipynb "
-        "subtitles markdown text zip".split()
+        "subtitles audio video markdown text image zip".split()
     )
     for kind in KINDS.values():
         assert callable(kind.parser().parse)
