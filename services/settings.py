@@ -62,6 +62,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Longest passage, in the embedder's tokens. Sources read from then on follow it; for those "
         "that are there: `halo reindex`.",
     ),
+    Setting(
+        "HALO_API_KEY",
+        "",
+        "Key that every request to `halo serve` must carry; needed for an address that other "
+        "machines reach.",
+        secret=True,
+    ),
     Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
