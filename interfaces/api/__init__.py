@@ -1,6 +1,7 @@
 """``halo serve``: the notebook over HTTP, for other programs on this computer.
 
     gate       who may ask: browsers of foreign pages never, others with the key where one is set
+    limit      how much a request may hold
     bodies     what requests and answers hold
     failures   the one shape of every error, and the status each class of error gets
     sources, questions, notes    the routes

@@ -105,6 +105,14 @@ def recorded(stored: dict[str, Any], source_id: str | None) -> HaloError:
     return kind(str(stored["message"]), code=code, source_id=source_id)
 
 
+def too_large() -> HaloError:
+    """The body of a request is over its limit."""
+    return errors.TooLargeError(
+        "The body of the request is too large.",
+        step="Send less at once, or for files raise HALO_UPLOAD_LIMIT_MB.",
+    )
+
+
 def unexpected(error: Exception) -> HaloError:
     """A fault nobody foresaw, as a sentence."""
     return HaloError(
@@ -148,10 +156,7 @@ async def _on_http(request: Request, error: Exception) -> JSONResponse:
         case 405:
             told = MethodError(f"{path} does not take {request.method}.")
         case 413:
-            told = errors.TooLargeError(
-                "The body of the request is too large.",
-                step="Send less at once, or for files raise HALO_UPLOAD_LIMIT_MB.",
-            )
+            told = too_large()
         case _:
             told = _invalid(f"The body of the request cannot be read: {error.detail}.")
     return response(told, headers)

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from interfaces.api import failures, notes, questions, sources
 from interfaces.api.gate import Gate, is_loopback
+from interfaces.api.limit import Limit
 from services.errors import SettingsError, UserInputError
 from services.pipeline import Pipeline
 from services.settings import setting, upload_limit
@@ -49,15 +50,14 @@ def application(workspace: Workspace, worker: Pipeline) -> FastAPI:
         lifespan=life,
         docs_url=None,  # that page loads its scripts from another machine
         redoc_url=None,
-        max_body_size=LARGEST_BODY,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         responses={422: {"model": failures.FaultBody, "description": "The request is invalid."}},
     )
     app.state.workspace, app.state.worker = workspace, worker
-    app.include_router(sources.uploads, max_body_size=upload_limit() + FORM)
-    for router in (questions.router, sources.router, notes.router):
+    for router in (sources.uploads, questions.router, sources.router, notes.router):
         app.include_router(router)
     failures.install(app)
+    app.add_middleware(Limit, usual=LARGEST_BODY, paths={"/upload": upload_limit() + FORM})
     app.add_middleware(Gate, key=setting("HALO_API_KEY"))
     return app
 
