@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from services.errors import HaloError
 from services.lance_import import spare_pandas
@@ -21,12 +21,8 @@ from services.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from services.ingestion import SourceView
-    from services.intake import Added
-    from services.models import Block, Source
+    from services.models import Block
     from services.pipeline import Pipeline
-
-MOST_CITATIONS = 8
-LONGEST_QUOTE = 600
 
 
 def run() -> None:
@@ -97,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     reindex.add_argument(
         "--language", metavar="CODE", help="spoken in these recordings: en, de ... or auto"
     )
+    serve = verb("serve", _serve, "Serve this notebook to other programs over HTTP.")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    serve.add_argument("--port", type=_port, default=8502, help="port to listen on (8502)")
     doctor = verb("doctor", _doctor, "Check the data folder, the index and the embedder.")
     doctor.add_argument("--repair", action="store_true", help="mend what can be mended")
     return parser
@@ -115,6 +114,13 @@ def _count(text: str) -> int:
     return number
 
 
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError("must lie between 0 and 65535")
+    return number
+
+
 def _print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
@@ -123,6 +129,7 @@ def _print_json(value: Any) -> None:
 
 
 def _add(options: argparse.Namespace, workspace: Workspace) -> int:
+    from interfaces import shapes
     from services import adding, intake
     from services.pipeline import Pipeline
 
@@ -144,13 +151,10 @@ def _add(options: argparse.Namespace, workspace: Workspace) -> int:
     show = None if options.json else _progress_line()
     attached = _wait(worker, workspace, ids, show)
     worker.stop()
-    results: list[dict[str, Any]] = []
-    shown: set[str] = set()
-    for item in added:
-        results.append(_added(workspace, item))
-        if item.source_id:
-            shown.add(item.source_id)
-            results += _attached(workspace, item.source_id, attached, shown)
+    results = [
+        result.model_dump(mode="json")
+        for result in shapes.with_attached(workspace, added, attached)
+    ]
     if options.json:
         _print_json({"sources": results})
     else:
@@ -171,39 +175,14 @@ def _wait(
     show: Callable[[list[SourceView]], None] | None,
 ) -> dict[str, list[str]]:
     """Wait for sources and for those made of their attachments, which it returns by source."""
-    from services.storage import load_sources
+    from interfaces.shapes import attached_to
 
     attached: dict[str, list[str]] = {}
     while ids:
         worker.wait(workspace, ids, on_progress=show)
-        sources = {source.id: source for source in load_sources(workspace)}
-        for source_id in ids:
-            found = sources[source_id].children if source_id in sources else None
-            attached[source_id] = [child for child in found or [] if child in sources]
+        attached |= attached_to(workspace, ids)
         ids = [child for key in ids for child in attached[key] if child not in attached]
     return attached
-
-
-def _attached(
-    workspace: Workspace, parent: str, attached: dict[str, list[str]], shown: set[str]
-) -> list[dict[str, Any]]:
-    """The results of a source's attachments, each followed by its own. One that was there before
-    is a duplicate."""
-    from services.intake import Added
-    from services.storage import get_source
-
-    results = []
-    for source_id in attached.get(parent, []):
-        if source_id in shown:
-            continue
-        shown.add(source_id)
-        source = get_source(source_id, workspace)
-        outcome: Literal["queued", "duplicate"] = "queued"
-        if source.parent != parent:
-            outcome = "duplicate"
-        results.append(_added(workspace, Added(source.name, source.size, outcome, source_id)))
-        results += _attached(workspace, source_id, attached, shown)
-    return results
 
 
 def _prepare_embedder() -> None:
@@ -229,46 +208,6 @@ def _progress_line() -> Callable[[list[SourceView]], None] | None:
     return show
 
 
-def _added(workspace: Workspace, added: Added) -> dict[str, Any]:
-    from services.storage import get_source
-
-    if added.source_id is None:
-        return _result(None, added.name, "failed", added.error)
-    source = get_source(added.source_id, workspace)
-    if added.outcome == "duplicate":
-        return _result(source, source.name, "duplicate", None, workspace)
-    ends = ("ready", "needs_password", "duplicate")
-    status = source.status if source.status in ends else "failed"
-    return _result(source, source.name, status, source.error, workspace)
-
-
-def _result(
-    source: Source | None,
-    name: str,
-    status: str,
-    error: dict[str, Any] | None,
-    workspace: Workspace | None = None,
-) -> dict[str, Any]:
-    report: dict[str, Any] = {}
-    if source is not None and workspace is not None and source.revision:
-        from services.ingestion import load_document
-
-        report = load_document(workspace, source.id).report.model_dump(mode="json")
-    return {
-        "id": source.id if source else None,
-        "name": name,
-        "url": source.url if source else None,
-        "type_label": source.type_label if source else "Doc",
-        "meta": source.meta if source else "",
-        "parent": source.parent if source else None,
-        "status": status,
-        "chunks": source.chunks if source else 0,
-        "units": source.units if source else {},
-        "report": report,
-        "error": {"code": error["code"], "message": error["message"]} if error else None,
-    }
-
-
 def _line(result: dict[str, Any]) -> str:
     units = ", ".join(f"{number} {unit}" for unit, number in result["units"].items())
     detail = result["error"]["message"] if result["error"] else units
@@ -276,11 +215,12 @@ def _line(result: dict[str, Any]) -> str:
 
 
 def _list(options: argparse.Namespace, workspace: Workspace) -> int:
+    from interfaces.shapes import listed
     from services.ingestion import list_sources
 
     views = list_sources(workspace)
     if options.json:
-        rows = [_listed(view) for view in views]
+        rows = [listed(view).model_dump(mode="json") for view in views]
         _print_json({"sources": rows})
         return 0
     if not views:
@@ -292,46 +232,14 @@ def _list(options: argparse.Namespace, workspace: Workspace) -> int:
     return 0
 
 
-def _listed(view: SourceView) -> dict[str, Any]:
-    source = view.source
-    return {
-        "id": source.id,
-        "name": source.name,
-        "url": source.url,
-        "type_label": source.type_label,
-        "meta": source.meta,
-        "parent": source.parent,
-        "status": view.status,
-        "selected": source.selected,
-        "chunks": source.chunks,
-        "vectors": source.vectors,
-        "units": source.units,
-        "size": source.size,
-        "created_at": source.created_at,
-        "error": source.error,
-    }
-
-
 def _show(options: argparse.Namespace, workspace: Workspace) -> int:
-    from services.ingestion import load_document
-    from services.storage import get_source
+    from interfaces.shapes import shown
 
-    source = get_source(options.source, workspace)
-    document = load_document(workspace, source.id)
-    if not options.json:
-        print("\n\n".join(map(_timed, document.blocks)))
-        return 0
-    _print_json(
-        {
-            "id": source.id,
-            "name": source.name,
-            "type_label": source.type_label,
-            "metadata": document.metadata,
-            "units": source.units,
-            "report": document.report.model_dump(mode="json"),
-            "blocks": [block.model_dump(mode="json") for block in document.blocks],
-        }
-    )
+    source = shown(workspace, options.source)
+    if options.json:
+        _print_json(source.model_dump(mode="json"))
+    else:
+        print("\n\n".join(map(_timed, source.blocks)))
     return 0
 
 
@@ -355,32 +263,17 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
     _known(workspace, options.source)
     if options.mode != "text":
         _load_embedder(workspace)
+    from interfaces.shapes import place
     from services.search import search
     from services.speech import clock
 
     result = search(
         workspace, options.query, k=options.k, mode=options.mode, source_ids=options.source
     )
-    hits: list[dict[str, Any]] = []
-    for rank, hit in enumerate(result.hits, 1):
-        page, label, _ = hit.place(0)
-        hits.append(
-            {
-                "rank": rank,
-                "score": hit.score,
-                "source_id": hit.source_id,
-                "source_name": hit.source_name,
-                "chunk_id": hit.chunk_id,
-                "text": hit.chunk.text,
-                "page": page,
-                "page_end": hit.chunk.page_end or page,
-                "page_label": label,
-                "sheet": hit.chunk.sheet,
-                "slide": hit.chunk.slide,
-                "time": hit.time(0),
-                "headings": hit.chunk.headings,
-            }
-        )
+    hits = [
+        {"rank": rank, "score": hit.score, "text": hit.chunk.text, **place(hit).model_dump()}
+        for rank, hit in enumerate(result.hits, 1)
+    ]
     if options.json:
         notices = [notice.message for notice in result.notices]
         _print_json({"query": options.query, "mode": result.mode, "hits": hits, "notices": notices})
@@ -412,24 +305,12 @@ def _known(workspace: Workspace, ids: Sequence[str] | None) -> None:
 def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
     _known(workspace, options.source)
     _load_embedder(workspace)
+    from interfaces.shapes import answered
     from services.chat import answer_question
 
     answer = answer_question(workspace, options.question, options.source)
     if options.json:
-        _print_json(
-            {
-                "answer": answer.text,
-                "grounded": answer.grounded,
-                "answered_by": answer.answered_by,
-                "citations": [
-                    citation.model_dump(mode="json")
-                    for citation in answer.citations[:MOST_CITATIONS]
-                ],
-                "claims": [claim.model_dump(mode="json") for claim in answer.claims],
-                "looked_at": [passage.model_dump(mode="json") for passage in answer.looked_at],
-                "notices": [notice.message for notice in answer.notices],
-            }
-        )
+        _print_json(answered(answer).model_dump(mode="json"))
         return 0
     from services.chat import citation_line
 
@@ -461,9 +342,9 @@ def _rm(options: argparse.Namespace, workspace: Workspace) -> int:
 
 
 def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
+    from interfaces.shapes import read_again
     from services.ingestion import reindex_sources, set_language
     from services.pipeline import Pipeline
-    from services.storage import load_sources
 
     _prepare_embedder()
     _known(workspace, options.sources)
@@ -473,14 +354,21 @@ def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
     worker = Pipeline(lambda: [workspace]).start()
     worker.wait(workspace, ids, on_progress=None if options.json else _progress_line())
     worker.stop()
-    sources = [source for source in load_sources(workspace) if source.id in set(ids)]
-    results = [
-        _result(s, s.name, s.status if not s.error else "failed", s.error, workspace)
-        for s in sources
-    ]
+    results = [result.model_dump(mode="json") for result in read_again(workspace, ids)]
     failed = sum(result["status"] != "ready" for result in results)
     _done(options, {"sources": results}, f"{len(results) - failed} of {len(results)} ready.")
     return 1 if failed else 0
+
+
+def _serve(options: argparse.Namespace, workspace: Workspace) -> int:
+    from interfaces.api import serve
+
+    def tell(url: str) -> None:
+        _done(options, {"url": url}, f"HALO answers at {url}. Stop it with Ctrl-C.")
+        sys.stdout.flush()
+
+    serve(workspace, options.host, options.port, tell)
+    return 0
 
 
 def _doctor(options: argparse.Namespace, workspace: Workspace) -> int:

@@ -132,7 +132,7 @@ def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
         below = [*(row.get("id") for row in rows[1:]), None]
         taken[:] = [
             {**row, _BELOW: after}
-            for row, after in zip(rows, below, strict=True)
+            for row, after in zip(rows, below, strict=False)  # no row has none below
             if row.get("id") in wanted
         ]
         if not taken:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from services import settings
 from services.errors import (
@@ -33,10 +33,11 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Incoming:
-    """A file on its way in: the name to show and its bytes, or a path to read them from."""
+    """A file on its way in: the name to show and its bytes, or where to read them from: a path, or
+    an open file at its start, which stays open."""
 
     name: str
-    data: bytes | Path
+    data: bytes | Path | BinaryIO
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def take_in(workspace: Workspace, file: Incoming) -> Added:
         incoming.unlink(missing_ok=True)
 
 
-def _store(data: bytes | Path, target: Path) -> tuple[int, str]:
+def _store(data: bytes | Path | BinaryIO, target: Path) -> tuple[int, str]:
     """Write ``data`` to ``target``, durably; returns its size and SHA-256."""
     limit = settings.upload_limit()
     digest, size = hashlib.sha256(), 0
@@ -161,9 +162,13 @@ def _store(data: bytes | Path, target: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _blocks(data: bytes | Path) -> Iterable[bytes]:
+def _blocks(data: bytes | Path | BinaryIO) -> Iterable[bytes]:
     if isinstance(data, bytes):
         yield data
+        return
+    if not isinstance(data, Path):
+        while block := data.read(_BLOCK):
+            yield block
         return
     try:
         handle = data.open("rb")

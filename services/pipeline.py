@@ -14,6 +14,7 @@ invisible, so it may be killed at any point.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -110,15 +111,23 @@ class Pipeline:
         ids: Iterable[str],
         *,
         on_progress: Callable[[list[ingestion.SourceView]], None] | None = None,
+        patience: float = math.inf,
     ) -> None:
-        """Return when each of these sources has reached its end, here or in another process."""
+        """Return when each of these sources has reached its end, here or in another process; or
+        when this pipeline is stopped; or once all of them can be asked and ``patience`` seconds
+        have passed over the making of their vectors."""
         wanted = set(ids)
+        asked_from = math.inf
         while True:
             if on_progress:
                 views = ingestion.list_sources(workspace)
                 on_progress([view for view in views if view.source.id in wanted])
             left = [s for s in load_sources(workspace) if s.id in wanted and not _at_end(s)]
             if not left and not wanted & {job.source_id for job in jobs.all_jobs(workspace)}:
+                return
+            if all(source.answerable for source in left):
+                asked_from = min(asked_from, time.monotonic())
+            if self._stopping or time.monotonic() - asked_from > patience:
                 return
             time.sleep(0.02 if len(left) < 10 else 0.2)
 

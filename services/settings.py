@@ -92,6 +92,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Folder with another Whisper model in the format of CTranslate2.",
     ),
     Setting("OPENAI_BASE_URL", "https://api.openai.com/v1", "Address for transcription."),
+    Setting(
+        "HALO_API_KEY",
+        "",
+        "Key that every request to `halo serve` must carry; needed for an address that other "
+        "machines reach.",
+        secret=True,
+    ),
     Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder and transcription.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

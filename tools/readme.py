@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 
 from interfaces import cli
+from interfaces.api import application
 from services.parsers import KINDS
+from services.pipeline import Pipeline
 from services.settings import SETTINGS
+from services.workspace import Workspace
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 
@@ -41,7 +45,18 @@ def commands() -> str:
     return "\n".join(rows)
 
 
-TABLES = {"settings": settings, "kinds": kinds, "commands": commands}
+def api() -> str:
+    """One row a route of ``halo serve``."""
+    rows = ["| Request | What it does |", "|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        described = application(Workspace(Path(folder)), Pipeline()).openapi()
+    for path, methods in described["paths"].items():
+        for method, route in methods.items():
+            rows.append(f"| `{method.upper()} {path}` | {route['summary']}. |")
+    return "\n".join(rows)
+
+
+TABLES = {"settings": settings, "kinds": kinds, "commands": commands, "api": api}
 
 
 def filled(text: str) -> str:
