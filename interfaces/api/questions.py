@@ -10,8 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.sse import format_sse_event
-from pydantic import BaseModel
-from pydantic_core import to_json
+from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response, StreamingResponse
 
 from interfaces import shapes
@@ -27,6 +26,7 @@ from services.workspace import Workspace
 log = logging.getLogger(__name__)
 
 STREAM = "text/event-stream"
+_ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 Tell = Callable[[str, Any], None]
 
 router = APIRouter(tags=["questions"])
@@ -109,7 +109,7 @@ async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
     def tell(name: str, data: dict[str, Any] | BaseModel) -> None:
         if gone.is_set():
             raise CancelledError("Whoever asked has gone.")
-        put(format_sse_event(event=name, data_str=to_json(data).decode()))
+        put(format_sse_event(event=name, data_str=_json(data)))
 
     def run() -> None:
         try:
@@ -124,7 +124,7 @@ async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
         put(None)
 
     def tell_error(error: HaloError) -> None:
-        body = to_json(failures.body_of(error)).decode()
+        body = _json(failures.body_of(error))
         put(format_sse_event(event="error", data_str=body))
 
     threading.Thread(target=run, name="halo-answer", daemon=True).start()
@@ -133,3 +133,7 @@ async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
             yield event
     finally:
         gone.set()
+
+
+def _json(data: Any) -> str:
+    return _ANYTHING.dump_json(data).decode()
