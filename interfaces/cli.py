@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,9 @@ from services.lance_import import spare_pandas
 from services.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from services.context import Context
     from services.ingestion import SourceView
-    from services.models import Block
+    from services.models import Block, Hit
     from services.pipeline import Pipeline
 
 
@@ -79,10 +81,20 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("query", metavar="QUERY")
     search.add_argument("--k", type=_count, default=10, help="how many (default 10)")
     search.add_argument("--mode", choices=("hybrid", "vector", "text"), default="hybrid")
+    search.add_argument(
+        "--context",
+        type=_characters,
+        metavar="CHARS",
+        help="show the sections around the passages, at most so many characters each",
+    )
     _source_option(search)
     ask = verb("ask", _ask, "Answer a question from the sources, with citations.")
     ask.add_argument("question", metavar="QUESTION")
     _source_option(ask)
+    visualize = verb("visualize", _visualize, "Draw the best passage for a query on its page.")
+    visualize.add_argument("source", metavar="SOURCE")
+    visualize.add_argument("query", metavar="QUERY")
+    visualize.add_argument("--out", type=Path, required=True, metavar="FILE.png")
     rename = verb("rename", _rename, "Give a source another name.")
     rename.add_argument("source", metavar="SOURCE")
     rename.add_argument("name", metavar="NAME")
@@ -111,6 +123,13 @@ def _count(text: str) -> int:
     number = int(text)
     if not 1 <= number <= 1000:
         raise argparse.ArgumentTypeError("must lie between 1 and 1000")
+    return number
+
+
+def _characters(text: str) -> int:
+    number = int(text)
+    if not 100 <= number <= 1_000_000:
+        raise argparse.ArgumentTypeError("must lie between 100 and 1000000")
     return number
 
 
@@ -274,19 +293,61 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
         {"rank": rank, "score": hit.score, "text": hit.chunk.text, **place(hit).model_dump()}
         for rank, hit in enumerate(result.hits, 1)
     ]
+    around = _around(workspace, result.hits, options.context) if options.context else None
     if options.json:
-        notices = [notice.message for notice in result.notices]
-        _print_json({"query": options.query, "mode": result.mode, "hits": hits, "notices": notices})
+        told = {"query": options.query, "mode": result.mode, "hits": hits}
+        told["notices"] = [notice.message for notice in result.notices]
+        if around is not None:
+            told["contexts"] = [
+                {**asdict(context), "hits": [at + 1 for at in context.hits]} for context in around
+            ]
+        _print_json(told)
         return 0
     for notice in result.notices:
         print(f"halo: {notice.message}", file=sys.stderr)
-    for found in hits:
+    for context in around or ():
+        where = f", p. {context.page}" if context.page else ""
+        print(f"{context.hits[0] + 1}. {context.source_name}{where}\n\n{context.text}\n")
+    for found in hits if around is None else ():
         where = f", p. {found['page']}" if found["page"] else ""
         if found["time"] is not None:
             where = f", at {clock(found['time'])}"
         print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(found['text'])}\n")
     if not hits:
         print("Nothing found.")
+    return 0
+
+
+def _around(workspace: Workspace, hits: Sequence[Hit], room: int) -> list[Context]:
+    """The sections around hits;"""
+    from services.context import expand
+    from services.ingestion import load_document
+
+    return expand(hits, lambda hit: load_document(workspace, hit.source_id, hit.revision), room)
+
+
+def _visualize(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.errors import from_os_error
+    from services.visual import draw_passage
+
+    _load_embedder(workspace)
+    drawn = draw_passage(workspace, options.source, options.query)
+    try:
+        options.out.write_bytes(drawn.png)
+    except OSError as error:
+        raise from_os_error(error, f"writing {options.out.name}") from error
+    if options.json:
+        _print_json(
+            {
+                "file": str(options.out),
+                "source_id": drawn.hit.source_id,
+                "chunk_id": drawn.hit.chunk_id,
+                "page": drawn.page,
+                "boxes": [asdict(box) for box in drawn.boxes],
+            }
+        )
+    else:
+        print(f"{options.out}: page {drawn.page}, {len(drawn.boxes)} lines")
     return 0
 
 

@@ -172,3 +172,46 @@ def test_links_are_added_beside_files(
     assert listed == {None, f"{site}/wells", f"{site}/gone"}
     server.shutdown()
     server.server_close()
+
+
+def test_a_search_shows_the_section_around_a_passage(halo: Halo, tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    parts = [f"## Part {n}\n\n" + f"Pump {n} held. " * 60 for n in range(6)]
+    path.write_text("# Report\n\n" + "\n\n".join(parts))
+    halo.json("add", str(path))
+    told = halo.json("search", "pump 4", "--k", "1", "--context", "1200")
+    (context,) = told["contexts"]
+    assert context["hits"] == [1]
+    assert context["text"].startswith("Part 4")
+    assert "Pump 5" not in context["text"]
+    assert "Part 4" in halo("search", "pump 4", "--k", "1", "--context", "1200")
+
+
+def test_a_passage_is_drawn_on_its_page(halo: Halo, tmp_path: Path) -> None:
+    from PIL import Image
+    from reportlab.pdfgen.canvas import Canvas
+
+    path, out = tmp_path / "two.pdf", tmp_path / "page.png"
+    canvas = Canvas(str(path))
+    for line in ("Nothing of interest.", "Well ZX-4417-B gave 63.8 mg/l nitrate."):
+        canvas.drawString(72, 700, line)
+        canvas.showPage()
+    canvas.save()
+    source_id = halo.json("add", str(path))["sources"][0]["id"]
+    told = halo.json("visualize", source_id, "ZX-4417-B", "--out", str(out))
+    assert told["page"] == 2
+    (box,) = told["boxes"]
+    picture = Image.open(out)
+    middle = ((box["left"] + box["right"]) / 2, (box["top"] + box["bottom"]) / 2)
+    red, _, blue = picture.getpixel(  # type: ignore[misc]
+        (int(middle[0] * picture.width), int(box["top"] * picture.height) + 3)
+    )
+    assert red - blue > 60, "it is marked in yellow"
+    assert picture.getpixel((5, 5)) == (255, 255, 255)
+
+
+def test_what_has_no_pages_is_not_drawn(halo: Halo, wells: str, tmp_path: Path) -> None:
+    source_id = halo.json("add", wells)["sources"][0]["id"]
+    out = str(tmp_path / "page.png")
+    told = halo.json("visualize", source_id, "nitrate", "--out", out, want=1)
+    assert told["error"]["code"] == "no_pages"

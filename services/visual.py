@@ -1,0 +1,80 @@
+"""A found passage as a picture: its page with boxes around its lines."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from PIL import Image, ImageDraw
+
+from services import pages
+from services.errors import NotFoundError, UserInputError
+from services.ingestion import load_document, original_path
+from services.models import Hit
+from services.pages import Box
+from services.search import search
+from services.workspace import Workspace
+
+WIDTH = 1400
+"""Pixels."""
+_MARK = (255, 196, 0, 96)
+_EDGE = (180, 83, 9, 255)
+_PAGED = ("pdf", "image")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The best passage of a source for a query, drawn: a PNG, and what is on it."""
+
+    png: bytes
+    hit: Hit
+    page: int
+    boxes: list[Box]
+
+
+def draw_passage(workspace: Workspace, source_id: str, query: str) -> Drawn:
+    """The page that holds most of the best passage for ``query``, its lines boxed.
+
+    Raises NotFoundError for an unknown source or when nothing is found, UserInputError for a source
+    without pages, and what ``search`` raises.
+    """
+    document = load_document(workspace, source_id)
+    if document.kind not in _PAGED:
+        raise UserInputError(
+            "Only pages of PDF files and pictures can be drawn.",
+            code="no_pages",
+            step="“halo search” shows the passage as text.",
+            kind=document.kind,
+        )
+    hits = search(workspace, query, k=1, source_ids=[source_id]).hits
+    if not hits:
+        raise NotFoundError("Nothing was found in this source.", code="nothing_found")
+    page, text = _fullest_page(hits[0])
+    path = original_path(workspace, source_id)
+    recognised = document.recognised.get(page, [])
+    boxes = pages.passage_boxes(path, page, text, recognised=recognised)
+    picture = pages.render_page(path, page, width=WIDTH)
+    return Drawn(_boxed(picture, boxes), hits[0], page, boxes)
+
+
+def _fullest_page(hit: Hit) -> tuple[int, str]:
+    """The page that most of a passage stands on, and what of it stands there."""
+    chunk = hit.chunk
+    ends = [*chunk.piece_starts[1:], len(chunk.text)]
+    texts: dict[int, str] = {}
+    for page, start, end in zip(chunk.piece_pages, chunk.piece_starts, ends, strict=True):
+        texts[page] = f"{texts.get(page, '')}\n{chunk.text[start:end]}".strip()
+    return max(texts.items(), key=lambda item: len(item[1]))
+
+
+def _boxed(picture: bytes, boxes: list[Box]) -> bytes:
+    page = Image.open(io.BytesIO(picture)).convert("RGBA")
+    layer = Image.new("RGBA", page.size, (0, 0, 0, 0))
+    draw = ImageDraw.Draw(layer)
+    width, height = page.size
+    for box in boxes:
+        corners = (box.left * width, box.top * height, box.right * width, box.bottom * height)
+        draw.rectangle(corners, fill=_MARK, outline=_EDGE, width=2)
+    out = io.BytesIO()
+    Image.alpha_composite(page, layer).convert("RGB").save(out, "PNG")
+    return out.getvalue()
