@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from services.embeddings import Identity
 from services.lance import Row
+from services.words import NEGATIONS, is_stop, words
 
 TEXT_WEIGHT = 0.2
 VECTOR_WEIGHT = 0.8
@@ -44,6 +45,20 @@ def exact_terms(query: str) -> list[str]:
     words = [word for word in _IDENTIFIER.findall(rest) if any(c.isdigit() for c in word)]
     terms = dict.fromkeys(term for term in (*phrases, *words) if term)
     return sorted(terms, key=len, reverse=True)
+
+
+def without_stop_words(query: str) -> str:
+    """The query without English and German words that say nothing by themselves; all of it when
+    nothing would be left. Everything else stays as it is typed."""
+    found = words(query)
+    if all(is_stop(word.folded) or word.folded in NEGATIONS for word in found):
+        return query
+    kept, at = [], 0
+    for word in found:
+        if is_stop(word.folded):
+            kept.append(query[at : word.start])
+            at = word.end
+    return " ".join("".join([*kept, query[at:]]).split())
 
 
 def fold(text: str) -> str:

@@ -15,7 +15,7 @@ from services.embeddings import Embedder, Identity, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, StorageError
 from services.lance import Row, Scope, VectorTable, open_table
 from services.models import Finding, Hit, SearchResult, Source
-from services.ranking import Ranked, exact_terms, fuse, holds
+from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
 from services.storage import load_sources
 from services.workspace import Workspace
 
@@ -122,6 +122,7 @@ def _search_table(
     embedder = _usable_embedder(table.identity, inside, result)
     if embedder is None:
         result.mode = "text"
+    asked = without_stop_words(words)
     by_text: list[Row] = []
     by_vector: list[Row] = []
     vector = None
@@ -132,14 +133,14 @@ def _search_table(
             result.mode = "text"
             result.notices.append(_text_only(str(error)))
     if vector is not None and result.mode == "hybrid":
-        by_text, by_vector = table.search_both(words, vector, pool, scope)
+        by_text, by_vector = table.search_both(asked, vector, pool, scope)
         if _short_of(by_text, live, pool) or _short_of(by_vector, live, pool):
-            by_text = _topped_up(lambda n: table.search_text(words, n, scope), live, pool)
+            by_text = _topped_up(lambda n: table.search_text(asked, n, scope), live, pool)
             by_vector = _topped_up(lambda n: table.search_vector(vector, n, scope), live, pool)
     elif vector is not None:
         by_vector = _topped_up(lambda n: table.search_vector(vector, n, scope), live, pool)
     else:
-        by_text = _topped_up(lambda n: table.search_text(words, n, scope), live, pool)
+        by_text = _topped_up(lambda n: table.search_text(asked, n, scope), live, pool)
     exact = _exact(table, words, pool, scope) if result.mode != "vector" else []
     return fuse(
         [row for row in by_text if row.revision in live],

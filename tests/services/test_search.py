@@ -7,7 +7,7 @@ from services.embeddings import get_embedder
 from services.errors import EmptyQuestionError, StorageError
 from services.ingestion import delete_sources, reindex_sources
 from services.lance import open_table
-from services.ranking import exact_terms, fuse
+from services.ranking import exact_terms, fuse, without_stop_words
 from services.search import search
 from services.storage import load_sources, update_sources
 from services.workspace import Workspace
@@ -190,6 +190,21 @@ def test_sources_are_cut_anew_when_the_length_of_passages_changes(
 )
 def test_exact_terms(query: str, terms: list[str]) -> None:
     assert exact_terms(query) == terms
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("What is the nitrate of the well?", "nitrate well?"),
+        ("Wie lang ist die Brücke?", "lang Brücke?"),
+        ("to be or not to be", "to be or not to be"),
+        ("who are you", "who are you"),
+        ("der C++-Code (v2.1)", "C++-Code (v2.1)"),
+        ("黑豹队的防守丢了多少分？", "黑豹队的防守丢了多少分？"),
+    ],
+)
+def test_words_that_say_nothing_are_not_searched_for(query: str, asked: str) -> None:
+    assert without_stop_words(query) == asked
 
 
 def test_fusion_of_nothing_is_nothing() -> None:
