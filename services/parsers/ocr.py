@@ -39,7 +39,7 @@ AT_ONCE = 2
 SECONDS = 120.0
 """What a page may take; most take two to five seconds on one core."""
 
-_DETECTED = (1600, 800)
+_DETECTED = (1600, 640)
 """Pixels of the longer side in which lines are looked for; they are read in the whole picture. A
 few words alone on a page are only seen when it is small."""
 _LARGEST = 3
