@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from services import pictures
 from services.errors import (
     PasswordNeededError,
     TooLargeError,
+    UnreadableSourceError,
     UnsupportedKindError,
     UserInputError,
 )
@@ -22,6 +24,9 @@ from services.parsers import KINDS, sniff
 MOST_FILES = 2_000
 MOST_BYTES = 1 << 30
 """How many files one source may unpack to, and of what size together."""
+_SMALLEST = 64
+"""Pixels of the shorter side from which a picture inside a file is taken; below are logos, icons
+and counters of readers, which would be failed sources. A message's report lists them."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,12 @@ class Writer:
 
 def extract(path: Path, name: str, folder: Path, password: str | None) -> list[Extracted]:
     """Write the files inside a file into ``folder``: all of an archive, with the reason for those
-    HALO cannot read; of other files those it can read. Archives among them are unpacked too.
+    HALO cannot read; of other files those it can read. Archives among them are unpacked too; very
+    small pictures are left out.
 
     Raises:
         TooLargeError: more or larger files than one source may hold; then nothing is to be kept.
+        UnreadableSourceError: an archive of very small pictures only.
         HaloError: what the parser of the kind raises.
     """
     from services.parsers import archive
@@ -78,7 +85,14 @@ def extract(path: Path, name: str, folder: Path, password: str | None) -> list[E
     kind = sniff(path, name, password=password)
     writer = Writer(folder)
     if kind == "zip":
-        return _judged(archive.members(path, writer, password), writer, password, depth=0)
+        judged = _judged(archive.members(path, writer, password), writer, password, depth=0)
+        if not judged:
+            raise UnreadableSourceError(
+                f"This archive holds only pictures of less than {_SMALLEST} pixels.",
+                code="empty_archive",
+                step="Unpack it and add the pictures that you need.",
+            )
+        return judged
     function = getattr(KINDS[kind].parser(), "attachments", None)
     if function is None:
         return []
@@ -109,6 +123,8 @@ def _judged(
         path = base / one.file
         try:
             kind = _kind(path, one.name, password)
+            if kind == "image" and _is_tiny(path):
+                continue
             if kind != "zip":
                 judged.append(replace(one, file=_below(path, base)))
                 continue
@@ -141,6 +157,14 @@ def _kind(path: Path, name: str, password: str | None) -> str:
         return sniff(path, name, password=password)
     except PasswordNeededError:
         return ""
+
+
+def _is_tiny(path: Path) -> bool:
+    """Whether a picture is too small for text; one that cannot be opened is its parser's matter."""
+    try:
+        return min(pictures.page_size(path, 1)) < _SMALLEST
+    except UserInputError:
+        return False
 
 
 def _below(path: Path, folder: Path) -> str:

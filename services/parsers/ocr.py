@@ -39,8 +39,9 @@ AT_ONCE = 2
 SECONDS = 120.0
 """What a page may take; most take two to five seconds on one core."""
 
-_DETECTED = 1600
-"""Pixels of the longer side in which lines are looked for; they are read in the whole picture."""
+_DETECTED = (1600, 640)
+"""Pixels of the longer side in which lines are looked for; they are read in the whole picture. A
+few words alone on a page are only seen when it is small."""
 _LARGEST = 3
 """Small pictures are enlarged at most so many times."""
 _STRIP = 2.5
@@ -202,18 +203,19 @@ def _lines(picture: Image.Image) -> list[RecognisedLine]:
 
     Lines are looked for in a small copy, which is quicker and as good, and read in the picture.
     """
-    from rapidocr.main import RapidOCRError
     from rapidocr.utils.process_img import map_boxes_to_original
 
     engine = _engine()
     picture = _sized(picture, max(picture.size), LONGEST)
-    small = _sized(picture, _LARGEST * max(picture.size), _DETECTED)
-    pixels, steps = engine.preprocess_img(_pixels(small))
-    try:
-        _, found = engine.detect_and_crop(pixels, steps)
-    except RapidOCRError:  # nothing found
+    for longest in _DETECTED:
+        small = _sized(picture, _LARGEST * max(picture.size), longest)
+        pixels, steps = engine.preprocess_img(_pixels(small))
+        boxes = _boxes(engine, pixels, steps)
+        if boxes is not None:
+            break
+    else:
         return []
-    corners = map_boxes_to_original(found.boxes.astype(np.float32), steps, *small.size[::-1])
+    corners = map_boxes_to_original(boxes, steps, *small.size[::-1])
     corners = (corners * (np.array(picture.size) / np.array(small.size))).astype(np.float32)
     lines = _read(engine, engine.crop_text_regions(_pixels(picture), corners))
     return [
@@ -221,6 +223,18 @@ def _lines(picture: Image.Image) -> list[RecognisedLine]:
         for line, corner in zip(lines, corners, strict=True)
         if line[0].strip()
     ]
+
+
+def _boxes(engine: Any, pixels: Pixels, steps: Any) -> NDArray[np.float32] | None:
+    """The corners of lines in a prepared picture: (lines, 4, 2); None where there are none."""
+    from rapidocr.main import RapidOCRError
+
+    try:
+        _, found = engine.detect_and_crop(pixels, steps)
+    except RapidOCRError:  # nothing found
+        return None
+    boxes: NDArray[np.float32] = found.boxes.astype(np.float32)
+    return boxes
 
 
 Reading = tuple[str, float, bool]
@@ -324,7 +338,7 @@ def _made_engine() -> Any:
             "Global.max_side_len": LONGEST,
             "Det.model_path": str(models / "PP-OCRv6_det_small.onnx"),
             "Det.limit_type": "max",
-            "Det.limit_side_len": _DETECTED,
+            "Det.limit_side_len": _DETECTED[0],
             "Rec.model_path": str(models / "PP-OCRv6_rec_small.onnx"),
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
         }

@@ -14,7 +14,9 @@ from collections.abc import Callable
 import docx
 import openpyxl
 import pytest
+from PIL import Image
 from pypdf import PdfWriter
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from services import chat, jobs
@@ -26,6 +28,7 @@ from services.models import Source
 from services.storage import get_source, load_sources
 from tests.conftest import PROJECT
 from tests.services.conftest import Library
+from tests.services.parsers.test_ocr import drawn
 
 _PARSERS = "services/parsers/test_"
 
@@ -43,6 +46,20 @@ FAULTS: dict[str, tuple[str, ...]] = {
     # 3
     "what opens encrypted files is there": (
         "services/test_faults.py::test_every_usual_encryption_of_pdf_files_is_opened",
+    ),
+    # 4, 5, 6: scans end as an empty result, or are left out without a word
+    "scans are read in their pictures, pages without text are counted": (
+        f"{_PARSERS}ocr.py::test_a_mixed_file_is_read_page_by_page",
+        f"{_PARSERS}ocr.py::test_a_stamp_does_not_hide_a_scanned_page",
+        f"{_PARSERS}ocr.py::test_doubtful_pages_are_named_in_the_report",
+    ),
+    "fax scans of one bit are pages like others": (
+        f"{_PARSERS}ocr.py::test_fax_frames_are_pages",
+        "services/test_faults.py::test_a_fax_in_a_pdf_is_read",
+    ),
+    "a file of pictures without text fails with a reason and is kept for another try": (
+        f"{_PARSERS}ocr.py::test_pictures_without_text_fail_with_a_reason",
+        "services/test_faults.py::test_a_pdf_of_blank_pictures_fails_and_is_kept",
     ),
     # 7, 8: an empty text is indexed as a success and answers are made up
     "a file without text is no source, and a question says which could not be read": (
@@ -179,8 +196,40 @@ def pdf(text: str = "", *, password: str | None = None, algorithm: str = "AES-25
     return locked.getvalue()
 
 
+def scanned(*pages: Image.Image) -> bytes:
+    """A PDF of nothing but pictures, packed as they come."""
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer)
+    for page in pages:
+        canvas.drawImage(ImageReader(page), 0, 400, 595, 336)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
 def add(library: Library, name: str, data: bytes) -> Source:
     return library.add_files([Incoming(name, data)])[0]
+
+
+def test_a_fax_in_a_pdf_is_read(library: Library) -> None:
+    pages = [drawn(words).convert("1") for words in ("Words of the first sheet.", "And more.")]
+    source = add(library, "fax.pdf", scanned(*pages))
+    assert source.status == "ready"
+    document = load_document(library.workspace, source.id)
+    assert document.text.split("\n\n") == ["Words of the first sheet.", "And more."]
+    assert document.report.ocr_pages == [1, 2]
+
+
+def test_a_pdf_of_blank_pictures_fails_and_is_kept(library: Library) -> None:
+    workspace = library.workspace
+    source = add(library, "blank.pdf", scanned(drawn(), drawn()))
+    assert (source.status, source.chunks) == ("failed", 0)
+    assert (source.error or {})["code"] == "no_text"
+    assert "2 pages" in (source.error or {})["message"]
+    assert workspace.original(source.sha256 or "-").exists()
+    retry_source(workspace, source.id)
+    library.wait([source.id])
+    assert get_source(source.id, workspace).status == "failed"
 
 
 def test_a_locked_pdf_waits_for_its_password_and_nothing_keeps_it(

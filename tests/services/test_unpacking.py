@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pypdf
 import pytest
+from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from services import adding, ingestion, jobs, sweep, unpacking
@@ -200,6 +201,29 @@ def test_readable_attachments_are_sources_after_their_mail(library: Library) -> 
     assert all(source.parent == parent.id and source.depth == 1 for source in sources[1:])
     report = ingestion.load_document(library.workspace, parent.id).report
     assert report.attachments == ["n.txt", "p.psd", "z.zip", "same.txt"]
+
+
+def test_tiny_pictures_in_files_are_left_out_but_a_picture_added_alone_is_read(
+    library: Library,
+) -> None:
+    logo, broken = picture(300, 63), b"\x89PNG\r\n\x1a\n\0"
+    sources = add(library, "m.eml", mail("Tides", {"logo.png": logo, "cut.png": broken}))
+    assert [(s.name, s.status) for s in sources] == [("m.eml", "ready"), ("cut.png", "failed")]
+    report = ingestion.load_document(library.workspace, sources[0].id).report
+    assert report.attachments == ["logo.png", "cut.png"]
+    sources = add(library, "a.zip", zipped({"a/logo.png": logo, "n.txt": "Words"}))
+    assert [source.name for source in sources[2:]] == ["n.txt"]
+    sources = add(library, "b.zip", zipped({"logo.png": logo}))
+    assert (sources[3].name, sources[3].status) == ("b.zip", "failed")
+    assert (sources[3].error or {})["code"] == "empty_archive"
+    sources = add(library, "logo.png", logo)
+    assert (sources[4].name, (sources[4].error or {})["code"]) == ("logo.png", "no_text")
+
+
+def picture(width: int, height: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (width, height), "white").save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def test_attachments_of_attachments_end_at_a_depth(library: Library) -> None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 import functools
 import io
 import json
-import wave
 import zipfile
 from collections.abc import Callable
 from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
 import docx
+import font_source_sans_pro
 import openpyxl
 import xlsxwriter
 import xlwt
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
@@ -30,6 +31,8 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Table
 
+from services.speech.sound import RATE
+from tests import sounds
 from tests.services.parsers.test_epub import CONTAINER, page
 from tests.services.parsers.test_msg import Tree, compound, mail, properties, text
 from tests.services.parsers.test_odf import NAMES, package
@@ -37,6 +40,8 @@ from tests.services.parsers.test_structured import ARTICLE
 from tests.services.parsers.test_xlsb import yields
 
 Seed = Callable[[], bytes]
+
+FONT = Path(font_source_sans_pro.__file__).parent / "files" / "SourceSansPro-Regular.ttf"
 
 ROWS: list[list[str | float]] = [
     ["Region", "Tons", "Share"],
@@ -316,19 +321,37 @@ def archive() -> bytes:
 
 
 def picture(form: str) -> bytes:
-    made = Image.new("RGB", (320, 80), "white")
-    ImageDraw.Draw(made).text((20, 30), "The harvest was good", "black")
-    return _saved(made, form)
+    return _saved(_drawn("The harvest was good"), form)
 
 
-def recording() -> bytes:
+def pages_of_pictures() -> bytes:
+    """A TIFF of two frames as a fax machine packs them."""
+    first, second = (_drawn(words).convert("1") for words in ("The harvest", "was good"))
     buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(8000)
-        file.writeframes(bytes(8000))
+    first.save(buffer, "tiff", save_all=True, append_images=[second], compression="group4")
     return buffer.getvalue()
+
+
+def _drawn(words: str) -> Image.Image:
+    made = Image.new("RGB", (320, 80), "white")
+    font = ImageFont.truetype(str(FONT), 28)
+    ImageDraw.Draw(made).text((20, 20), words, "black", font=font)
+    return made
+
+
+@functools.cache
+def recording() -> bytes:
+    return sounds.wav(_few_words())
+
+
+@functools.cache
+def film() -> bytes:
+    return sounds.film(_few_words(), frames=5)
+
+
+def _few_words() -> sounds.Samples:
+    """Four seconds of speech."""
+    return sounds.spoken()[2 * RATE : 6 * RATE]
 
 
 def _saved(made: Any, *more: Any) -> bytes:
@@ -364,8 +387,13 @@ SEEDS: dict[str, tuple[Seed, ...]] = {
     "markdown": (_of(MARKDOWN),),
     "text": (_of("The harvest was good.\n\nSo it was — für alle.\n" * 9, "cp1252"),),
     "zip": (archive,),
-    "image": tuple(functools.partial(picture, form) for form in ("png", "jpeg", "tiff")),
-    "audio": (recording,),
+    "image": (
+        functools.partial(picture, "png"),
+        functools.partial(picture, "jpeg"),
+        pages_of_pictures,
+    ),
+    "audio": (recording, sounds.GERMAN.read_bytes),
+    "video": (film,),
 }
 ENDINGS = {"csv": ".csv", "markdown": ".md", "html": ".html"}
 """Names decide only between these and plain text."""

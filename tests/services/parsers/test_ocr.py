@@ -20,6 +20,7 @@ from services.parsers import extract_text_from_bytes, ocr, parse
 
 GERMAN = "Die Prüfung der Straßenbrücke ergab Schäden an drei Pfeilern."
 COSTS = "Die Kosten betragen 1.234.567 Euro für das Jahr 2024."
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 FONT = Path(font_source_sans_pro.__file__).parent / "files" / "SourceSansPro-Regular.ttf"
 
 
@@ -94,6 +95,44 @@ def test_a_picture_is_turned_as_its_data_says_and_a_sideways_one_is_read(tmp_pat
 def test_another_script_is_no_text_and_not_made_up() -> None:
     page = ocr.recognise(drawn("Проверка моста показала серьёзные повреждения опор."))
     assert not page.lines and page.confidence is not None and page.confidence < ocr.DOUBTFUL
+
+
+def test_chinese_and_japanese_are_read_together() -> None:
+    page = ocr.recognise(Image.open(FIXTURES / "printed_zh_ja.png").convert("L"))
+    lines = sorted(page.lines, key=lambda line: line.box[1])
+    assert [line.text for line in lines] == [
+        "大桥检查报告于二〇二四年三月发布。",
+        "三座桥墩受损，维修费用为1234567元。",
+        "橋樑檢查報告顯示三座橋墩受損。",
+        "橋の点検で三つの橋脚に損傷が見つかりました。",
+    ]
+
+
+def test_one_word_on_an_empty_page_is_read() -> None:
+    assert [line.text for line in ocr.recognise(drawn("Yes", size=(1240, 1754))).lines] == ["Yes"]
+
+
+def test_very_high_pictures_are_read_in_strips_and_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "slip.png"
+    said = [f"Item {number} cost {number * 7 + 100} Euro" for number in range(60)]
+    drawn(*said, size=(700, 4000)).save(path)
+    document = parse(path, "slip.png")
+    assert " ".join(document.text.split()) == " ".join(said)
+    (box,) = passage_boxes(path, 1, said[40], recognised=document.recognised[1])
+    middle = (80 + 64 * 40 + 25) / 4000
+    assert box.top < middle < box.bottom
+    assert box.bottom - box.top < 0.02
+
+
+def test_doubtful_pages_are_named_in_the_report(tmp_path: Path) -> None:
+    path = tmp_path / "pages.tif"
+    foreign = drawn(GERMAN, "Проверка моста показала повреждения.", "Ремонт начнется в марте.")
+    drawn(COSTS).save(path, save_all=True, append_images=[foreign])
+    document = parse(path, "pages.tif")
+    assert [block.page for block in document.blocks] == [1, 2]
+    found = {finding.code: finding.params for finding in document.report.findings}
+    assert found["low_confidence"] == {"pages": [2]}
+    assert found["recognised"]["pages"] == [1, 2]
 
 
 def test_pictures_without_text_fail_with_a_reason(tmp_path: Path) -> None:
