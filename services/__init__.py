@@ -2,5 +2,5 @@
 
 import os
 
-# onnxruntime reports to its maker over the network unless this is set before it is loaded.
+# Else onnxruntime reports to its maker, and keeps a database for that in the home folder.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -157,8 +157,6 @@ def _tokenizer(path: str) -> Any:
 
 
 def _session(path: str) -> Any:
-    # It would report to its maker, and keep a database for that in the home folder.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
