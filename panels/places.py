@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Protocol
+from urllib.parse import unquote
 
 from panels.text import t
 from services.models import Citation, Source
@@ -51,6 +52,18 @@ def file_name(source: Source) -> str:
     kept = str((source.model_extra or {}).get("file_name") or "")
     ending = PurePath(kept).suffix if source.url else ""
     return source.name if source.name.endswith(ending) else source.name + ending
+
+
+def address(url: str) -> str:
+    """A web address as it is read: without its scheme, letters instead of their codes."""
+    plain = unquote(url)
+    readable = plain if plain.isprintable() else url  # nothing that turns the writing around
+    return readable.partition("://")[2].removeprefix("www.").rstrip("/") or url
+
+
+def shown_name(source: Source) -> str:
+    """The name of a source; of a link that has no title yet, its address."""
+    return address(source.url) if source.url and source.name == source.url else source.name
 
 
 def page_place(page: int, label: str | None) -> str:

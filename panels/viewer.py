@@ -12,12 +12,11 @@ import html
 import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import streamlit as st
 
 from panels import components, frame, reading, source_menu, state, text
-from panels.places import file_name, icon_of, page_place
+from panels.places import address, file_name, icon_of, page_place
 from panels.spoken import name_of
 from panels.state import Place
 from panels.text import t
@@ -36,6 +35,8 @@ LARGEST_PLAYED = 512_000_000
 """Bytes of a recording that is played here; Streamlit holds it in memory while it is open."""
 SILENT = frozenset("avi wmv wma aiff flv mpg mpeg amr".split())
 """Endings of recordings that browsers cannot play."""
+HARMLESS = frozenset({"recognised", "pages_read_again"})
+"""Findings that say how a page was read, not that something is missing or doubtful."""
 
 
 @dataclass(frozen=True)
@@ -138,19 +139,20 @@ def broken(source: SourceView, error: HaloError) -> None:
 
 def report(found: ImportReport) -> None:
     """One line on what was read, green when complete; its details on demand."""
+    whole = not found.unread and {finding.code for finding in found.findings} <= HARMLESS
     sentences = details(found)
     words = html.escape(summary(found))
-    if sentences and not found.complete:  # the gap itself, not only that there is one
+    if not whole:  # the gap itself, not only that there is one
         words += f"<br>{html.escape(sentences.pop(0))}"
     with st.container(key="guide", gap=None):
         with st.container(
-            key=f"rep_{'ok' if found.complete else 'warn'}",
+            key=f"rep_{'ok' if whole else 'warn'}",
             horizontal=True,
             gap="xsmall",
             vertical_alignment="center",
             wrap=False,
         ):
-            icon = "check_circle" if found.complete else "info"
+            icon = "check_circle" if whole else "info"
             st.html(f'<span class="rep num"><i class="ic">{icon}</i><span>{words}</span></span>')
             if sentences:
                 st.button(
@@ -165,14 +167,17 @@ def report(found: ImportReport) -> None:
 
 
 def came_from(source: Source, document: Document) -> None:
-    """Where a link leads, in a new tab, and what the page says of itself."""
-    address = html.escape(source.url or "")
-    host = html.escape(urlsplit(source.url or "").netloc.removeprefix("www."))
+    """Where a link leads, in a new tab; what the page says of itself, and when it was fetched."""
+    url = html.escape(source.url or "")
     said = [document.metadata.get("author", "")[:80], text.day(document.metadata.get("date", ""))]
-    facts = html.escape("".join(f" · {fact}" for fact in said if fact))
+    if source.fetched:
+        how = "unchanged" if source.fetched.unchanged else "fetched"
+        said.append(t(f"extent.{how}", date=text.date(source.fetched.at)))
+    facts = html.escape(" · ".join(fact for fact in said if fact))
     st.html(
-        f'<p class="came meta num"><i class="ic">link</i><a href="{address}" target="_blank" '
-        f'rel="noopener noreferrer" title="{address}">{host}</a>{facts}</p>'
+        f'<p class="came meta num"><i class="ic">link</i><a href="{url}" target="_blank" '
+        f'rel="noopener noreferrer" title="{url}">{html.escape(address(source.url or ""))}</a>'
+        f"<span>{facts}</span></p>"
     )
 
 
@@ -182,8 +187,12 @@ def toggle_details() -> None:
 
 
 def summary(found: ImportReport) -> str:
-    """112 of 114 pages read · 9 tables."""
-    if found.unit == "second":
+    """112 of 114 pages read · 2 by text recognition · 9 tables."""
+    recognised, pictures = len(found.ocr_pages), found.pictures
+    if found.kind == "image" and found.units_total == recognised == 1:
+        first = t("report.picture_read", share=text.percent(found.ocr_confidence or 0))
+        recognised = 0
+    elif found.unit == "second":
         first = t("report.second", length=clock(found.units_read))
     elif found.unit and found.unit != "row":
         unit = f"report.{found.unit}"
@@ -193,8 +202,9 @@ def summary(found: ImportReport) -> str:
     more = [
         t(f"report.{name}", n=count)
         for name, count in (
+            ("recognised", recognised),
             ("tables", found.tables),
-            ("pictures", found.pictures),
+            ("pictures", max(pictures - len(found.ocr_pages), 0)),
             ("notes", found.notes),
         )
         if count
@@ -203,21 +213,28 @@ def summary(found: ImportReport) -> str:
 
 
 def details(found: ImportReport) -> list[str]:
-    """What was not read or is doubtful, in sentences."""
-    sentences = [text.finding(finding) for finding in found.findings]
-    if found.transcription:
-        sentences.append(transcribed(found, found.transcription))
+    """What was not read or is doubtful first, then how it was read and what else it holds."""
     known = {finding.code for finding in found.findings}
+    harmless = [finding for finding in found.findings if finding.code in HARMLESS]
+    sentences = [text.finding(finding) for finding in found.findings if finding not in harmless]
     if found.unread and "pages_without_text" not in known:
         unit = found.unit if text.has(f"report.unread_{found.unit}") else "page"
         list_ = text.listed(found.unread)
         sentences.append(t(f"report.unread_{unit}", n=len(found.unread), list=list_))
+    if found.kind != "image" or found.units_total > 1:  # the line above says it of one picture
+        sentences += map(text.finding, harmless)
+    if found.transcription:
+        sentences.append(transcribed(found, found.transcription))
     if found.hidden:
         sentences.append(t("report.hidden", list=text.listed(found.hidden)))
     if found.attachments:
         sentences.append(t("report.attachments", list=text.listed(found.attachments)))
+    if found.language and not found.transcription:
+        sentences.append(t("report.language", name=name_of(found.language)))
     if found.encoding and "encoding_guessed" not in known:
-        sentences.append(t("report.encoding", name=found.encoding))
+        sentences.append(t("report.encoding", name=found.encoding.upper()))
+    if found.unit and found.words:
+        sentences.append(t("report.words", n=found.words))
     return sentences
 
 
@@ -226,7 +243,7 @@ def transcribed(found: ImportReport, how: Transcription) -> str:
     share = how.speech_seconds / max(found.units_read, 1)
     spoken = name_of(found.language) if found.language else "?"
     if how.language_probability is not None:
-        spoken += f" ({text.percent(how.language_probability)})"
+        spoken = t("report.sure", language=spoken, share=text.percent(how.language_probability))
     key = "report.transcribed_hosted" if how.hosted else "report.transcribed"
     return t(key, by=how.by, language=spoken, share=text.percent(min(share, 1.0)))
 
@@ -236,6 +253,8 @@ def transcribed(found: ImportReport, how: Transcription) -> str:
 
 @st.fragment
 def content(view: View) -> None:
+    if view.recorded:
+        player(view)
     offered = ["text", "page", "original"] if view.paged else ["text", "original"]
     with st.container(
         key="view_tools", horizontal=True, vertical_alignment="center", gap="xsmall", wrap=False
@@ -245,7 +264,7 @@ def content(view: View) -> None:
             offered,
             default="page" if view.paged else "text",
             required=True,
-            format_func=lambda tab: t(f"viewer.{tab}"),
+            format_func=lambda tab: t(f"viewer.{tab_words(view, tab)}"),
             label_visibility="collapsed",
             key=f"view_tab_{state.view_count()}",
         )
@@ -255,8 +274,6 @@ def content(view: View) -> None:
             page_tools(view)
         elif tab == "text":
             text_tools(view, cut)
-    if view.recorded:
-        player(view)
     with frame.body("sources"):
         if view.citation and view.hit is None:
             lost(view.citation)
@@ -270,28 +287,44 @@ def content(view: View) -> None:
             original(view)
 
 
-def playable(view: View) -> bool:
-    """Whether the recording can be played in the viewer."""
+def tab_words(view: View, tab: str) -> str:
+    """A picture has no pages to speak of."""
+    return "picture" if tab == "page" and view.document.kind == "image" else tab
+
+
+def unplayed(view: View) -> str | None:
+    """Why the recording cannot be played in the viewer: the key of the sentence, or None."""
     source = view.source.source
-    ending = source.name.rpartition(".")[2].lower()
-    return view.recorded and ending not in SILENT and source.size <= LARGEST_PLAYED
+    if file_name(source).rpartition(".")[2].lower() in SILENT:
+        return "viewer.no_player"
+    return "viewer.too_large_to_play" if source.size > LARGEST_PLAYED else None
+
+
+def playable(view: View) -> bool:
+    return view.recorded and unplayed(view) is None
 
 
 def player(view: View) -> None:
-    """The recording, ready to play from the cited passage; times in the transcript play it too."""
+    """The recording, ready to play from the cited passage; times in the transcript play it too.
+
+    Only the browser knows whether it can: ``components.times`` shows the sentence that fits.
+    """
     with st.container(key="player"):
         try:
             path = str(view.path)
         except NotFoundError:
             st.html(f'<p class="meta">{html.escape(t("viewer.no_original"))}</p>')
             return
-        if not playable(view):
-            st.html(f'<p class="meta">{html.escape(t("viewer.no_player"))}</p>')
+        if why := unplayed(view):
+            st.html(f'<p class="meta">{html.escape(t(why))}</p>')
             return
         at = view.document.time_at(view.hit[0]) if view.hit else None
-        mime = mimetypes.guess_type(view.source.source.name)[0] or f"{view.document.kind}/mp4"
+        name = file_name(view.source.source)
+        mime = mimetypes.guess_type(name)[0] or f"{view.document.kind}/mp4"
         play = st.video if view.document.kind == "video" else st.audio
         play(path, format=mime, start_time=int(at or 0), alt=view.source.source.name)
+        picture, sound = html.escape(t("viewer.no_film")), html.escape(t("viewer.no_player"))
+        st.html(f'<p class="meta no_film">{picture}</p><p class="meta no_player">{sound}</p>')
         components.times()
 
 
@@ -337,15 +370,16 @@ def turner(name: str, target: Place, *, possible: bool, icon: str) -> None:
 
 
 def page_tools(view: View) -> None:
-    shown = current(view).page
-    turner("previous", Place(shown - 1), possible=shown > 1, icon="chevron_left")
-    where = t(
-        "viewer.of",
-        place=page_place(shown, label_of(view, shown)),
-        total=view.page_count,
-    )
-    st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
-    turner("next", Place(shown + 1), possible=shown < view.page_count, icon="chevron_right")
+    if view.page_count > 1:
+        shown = current(view).page
+        turner("previous", Place(shown - 1), possible=shown > 1, icon="chevron_left")
+        where = t(
+            "viewer.of",
+            place=page_place(shown, label_of(view, shown)),
+            total=view.page_count,
+        )
+        st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
+        turner("next", Place(shown + 1), possible=shown < view.page_count, icon="chevron_right")
     turn = "zoom_in" if zoomed() < ZOOMS[-1] else "zoom_out"
     st.button(
         t(f"viewer.{turn}"),

@@ -18,7 +18,7 @@ def test_a_citation_and_a_time_lead_to_the_moment(page: Page, app: App) -> None:
     ids = app.add(("harbour.ogg", sounds.ENGLISH.read_bytes()))
     app.ready(ids, seconds=120)
     row = page.locator("[class*=st-key-row_]").filter(has_text="harbour.ogg")
-    expect(row).to_contain_text("0:20 of sound", timeout=30_000)
+    expect(row).to_contain_text("0:20 transcribed", timeout=30_000)
 
     ask(page, "How many ships had to wait outside?")
     chip = page.locator(".st-key-p_chat a[href^='#cite-']").first
