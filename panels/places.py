@@ -41,7 +41,8 @@ class Place(Protocol):
 def icon_of(name: str, origin: str = "file") -> str:
     """The Material symbol for a source, by its name's ending or its origin."""
     if origin == "link":
-        return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "link")
+        found = _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "link")
+        return "link" if found == "code" else found  # a page, whatever its address ends with
     if origin != "file":
         return "edit_note" if origin == "note" else "subject"
     return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "subject")
@@ -58,7 +59,7 @@ def address(url: str) -> str:
     """A web address as it is read: without its scheme, letters instead of their codes."""
     plain = unquote(url)
     readable = plain if plain.isprintable() else url  # nothing that turns the writing around
-    return readable.partition("://")[2].removeprefix("www.").rstrip("/") or url
+    return re.sub(r"^https?://(www\.)?", "", readable).rstrip("/")
 
 
 def shown_name(source: Source) -> str:
