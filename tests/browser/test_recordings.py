@@ -37,3 +37,11 @@ def test_a_citation_and_a_time_lead_to_the_moment(page: Page, app: App) -> None:
     expect(times).to_have_count(2)
     times.nth(1).click()
     page.wait_for_function(f"{PLAYER}.currentTime > 14 && !{PLAYER}.paused")
+
+
+def test_a_film_whose_picture_the_browser_does_not_know_says_so(page: Page, app: App) -> None:
+    app.ready(app.add(("Meeting.mp4", sounds.film(sounds.spoken()))), seconds=120)
+    page.locator("[class*=st-key-name_] button").filter(has_text="Meeting.mp4").click()
+    expect(page.locator(".st-key-player video")).to_be_visible()
+    expect(page.get_by_text("cannot show a picture of this kind")).to_be_visible()
+    expect(page.get_by_text("cannot play this kind")).to_be_hidden()
