@@ -41,7 +41,10 @@ def test_a_citation_and_a_time_lead_to_the_moment(page: Page, app: App) -> None:
 
 def test_a_film_whose_picture_the_browser_does_not_know_says_so(page: Page, app: App) -> None:
     app.ready(app.add(("Meeting.mp4", sounds.film(sounds.spoken()))), seconds=120)
-    page.locator("[class*=st-key-name_] button").filter(has_text="Meeting.mp4").click()
-    expect(page.locator(".st-key-player video")).to_be_visible()
+    row = page.locator("[class*=st-key-row_]").filter(has_text="Meeting.mp4")
+    expect(row).to_contain_text("transcribed", timeout=30_000)
+    settle(page)
+    row.locator("[class*=st-key-name_] button").click()
+    expect(page.locator(".st-key-player video")).to_be_visible(timeout=30_000)
     expect(page.get_by_text("cannot show a picture of this kind")).to_be_visible()
     expect(page.get_by_text("cannot play this kind")).to_be_hidden()
