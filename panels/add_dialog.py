@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from panels import state, status, text
 from panels.actions import action
-from panels.places import icon_of
+from panels.places import address, icon_of
 from panels.text import t
 from services import adding, ingestion
 from services.errors import HaloError, TooLargeError
@@ -278,7 +278,10 @@ def row(
         icon = "lock" if locked else icon_of(name, view.source.origin if view else item.origin)
         detail = t("add.same_name") if item.outcome == "same_name" else text.size(item.size)
         if item.origin == "link":
-            detail = urlsplit((view.source.url if view else None) or item.name).netloc
+            url = (view.source.url if view else None) or item.name
+            titled = name != url
+            detail = urlsplit(url).netloc if titled else t("add.link")
+            name = name if titled else address(url)
         shown = html.escape(name)
         st.html(
             f'<div class="up"><i class="ic">{icon}</i><div><div class="cut" title="{shown}">{shown}'

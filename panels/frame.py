@@ -49,10 +49,10 @@ def page(title: str = "") -> Iterator[Workspace]:
         st.stop()
     try:
         seen = workspace.stamp()
+        show_dialog(workspace)  # first: Streamlit hides an open dialog until a run has drawn it
         header(workspace)
         notices(workspace)
         yield workspace
-        show_dialog(workspace)
         undo_strip(workspace)
         hand_over_download()
         live.heartbeat(workspace, seen)

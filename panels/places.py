@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Protocol
+from urllib.parse import unquote
 
 from panels.text import t
 from services.models import Citation, Source
@@ -40,7 +41,8 @@ class Place(Protocol):
 def icon_of(name: str, origin: str = "file") -> str:
     """The Material symbol for a source, by its name's ending or its origin."""
     if origin == "link":
-        return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "link")
+        found = _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "link")
+        return "link" if found == "code" else found  # a page, whatever its address ends with
     if origin != "file":
         return "edit_note" if origin == "note" else "subject"
     return _BY_SUFFIX.get(PurePath(name).suffix[1:].lower(), "subject")
@@ -51,6 +53,18 @@ def file_name(source: Source) -> str:
     kept = str((source.model_extra or {}).get("file_name") or "")
     ending = PurePath(kept).suffix if source.url else ""
     return source.name if source.name.endswith(ending) else source.name + ending
+
+
+def address(url: str) -> str:
+    """A web address as it is read: without its scheme, letters instead of their codes."""
+    plain = unquote(url)
+    readable = plain if plain.isprintable() else url  # nothing that turns the writing around
+    return re.sub(r"^https?://(www\.)?", "", readable).rstrip("/")
+
+
+def shown_name(source: Source) -> str:
+    """The name of a source; of a link that has no title yet, its address."""
+    return address(source.url) if source.url and source.name == source.url else source.name
 
 
 def page_place(page: int, label: str | None) -> str:

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from panels import frame, source_menu, state, status, viewer
 from panels.actions import action
-from panels.places import icon_of
+from panels.places import icon_of, shown_name
 from panels.text import label, spoken, t
 from services import ingestion
 from services.ingestion import SourceView
@@ -159,7 +159,7 @@ def row(workspace: Workspace, view: SourceView) -> DeltaGenerator:
         with st.container(key=f"mid_{source.id}", gap=None):
             icon = {"need": "lock", "fail": "error"}.get(dim, icon_of(source.name, source.origin))
             st.button(
-                label(source.name),
+                label(shown_name(source)),
                 icon=f":material/{icon}:",
                 type="tertiary",
                 key=f"name_{source.id}",

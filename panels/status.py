@@ -84,11 +84,16 @@ def share(view: SourceView) -> float | None:
     return min(view.done / view.total, 1.0) if view.total else None
 
 
+def fetched(view: SourceView) -> bool:
+    """True when all of a link's bytes are here and wait for a reader."""
+    return view.unit == "byte" and 0 < view.total <= view.done
+
+
 def line(view: SourceView, *, bar: bool = True) -> str:
     """The status line as escaped HTML, with the thin progress bar below it."""
     shown = html.escape(sentence(view))
     classes = f"st num {tone(view)} {'live' if running(view) else ''}"
-    part = share(view) if bar and running(view) else None
+    part = share(view) if bar and running(view) and not fetched(view) else None
     gauge = f'<div class="bar"><i style="width:{part:.1%}"></i></div>' if part is not None else ""
     title = html.escape(whole(view))
     return f'<span class="{classes}" title="{title}">{shown}</span>{gauge}'
@@ -98,7 +103,7 @@ def _reading(view: SourceView) -> str:
     if view.unit == "passage":
         return t("status.vectors_only", share=text.percent(share(view) or 0))
     if view.unit == "byte":
-        return t("status.fetching")
+        return t("status.fetched" if fetched(view) else "status.fetching")
     if not view.total:
         return t("status.reading")
     if view.unit == "second":
@@ -112,11 +117,11 @@ def _extent(view: SourceView) -> str:
     source = view.source
     if source.origin == "text":
         return t("extent.pasted", n=source.words)
-    if source.fetched:
+    if source.fetched and not source.unread:
         came = text.date(source.fetched.at)
         return t("extent.unchanged" if source.fetched.unchanged else "extent.fetched", date=came)
     unit = next((unit for unit in _UNITS if source.units.get(unit)), None)
-    if unit is None:
+    if unit is None or (source.type_label == "Image" and source.units[unit] == 1):
         return t("extent.words", n=source.words)
     count = source.units[unit]
     if unit == "seconds":

@@ -12,21 +12,18 @@ import html
 import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import streamlit as st
 
-from panels import components, frame, reading, source_menu, state, text
-from panels.places import file_name, icon_of, page_place
-from panels.spoken import name_of
+from panels import components, frame, import_report, reading, source_menu, state, text
+from panels.places import address, file_name, icon_of, page_place
 from panels.state import Place
 from panels.text import t
 from services import citations, ingestion, pages
 from services.errors import HaloError, NotFoundError
 from services.ingestion import SourceView
-from services.models import Citation, Document, ImportReport, Source, Transcription
+from services.models import Citation, Document, Source
 from services.pages import Box
-from services.speech import clock
 from services.workspace import Workspace
 
 SHARP = 1100
@@ -85,7 +82,7 @@ def draw(workspace: Workspace, views: list[SourceView]) -> None:
         heading(source.source.name, icon_of(source.source.name, source.source.origin))
         frame.gap()
         source_menu.draw(workspace, source, where="viewer")
-    report(document.report)
+    import_report.draw(document.report)
     if source.source.url:
         came_from(source.source, document)
     content(view)
@@ -133,102 +130,19 @@ def broken(source: SourceView, error: HaloError) -> None:
         st.html(f'<div class="gone"><p class="rep warn">{words}</p></div>')
 
 
-# -- the import report ---------------------------------------------------------------------------
-
-
-def report(found: ImportReport) -> None:
-    """One line on what was read, green when complete; its details on demand."""
-    sentences = details(found)
-    words = html.escape(summary(found))
-    if sentences and not found.complete:  # the gap itself, not only that there is one
-        words += f"<br>{html.escape(sentences.pop(0))}"
-    with st.container(key="guide", gap=None):
-        with st.container(
-            key=f"rep_{'ok' if found.complete else 'warn'}",
-            horizontal=True,
-            gap="xsmall",
-            vertical_alignment="center",
-            wrap=False,
-        ):
-            icon = "check_circle" if found.complete else "info"
-            st.html(f'<span class="rep num"><i class="ic">{icon}</i><span>{words}</span></span>')
-            if sentences:
-                st.button(
-                    t("viewer.details"),
-                    type="tertiary",
-                    key="report_details",
-                    on_click=toggle_details,
-                )
-        if sentences and st.session_state.get("report_open") == state.view_count():
-            items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-            st.html(f'<ul class="details num">{items}</ul>')
-
-
 def came_from(source: Source, document: Document) -> None:
-    """Where a link leads, in a new tab, and what the page says of itself."""
-    address = html.escape(source.url or "")
-    host = html.escape(urlsplit(source.url or "").netloc.removeprefix("www."))
+    """Where a link leads, in a new tab; what the page says of itself, and when it was fetched."""
+    url = html.escape(source.url or "")
     said = [document.metadata.get("author", "")[:80], text.day(document.metadata.get("date", ""))]
-    facts = html.escape("".join(f" · {fact}" for fact in said if fact))
+    if source.fetched:
+        how = "unchanged" if source.fetched.unchanged else "fetched"
+        said.append(t(f"extent.{how}", date=text.date(source.fetched.at)))
+    facts = html.escape(" · ".join(fact for fact in said if fact))
     st.html(
-        f'<p class="came meta num"><i class="ic">link</i><a href="{address}" target="_blank" '
-        f'rel="noopener noreferrer" title="{address}">{host}</a>{facts}</p>'
+        f'<p class="came meta num"><i class="ic">link</i><a href="{url}" target="_blank" '
+        f'rel="noopener noreferrer" title="{url}">{html.escape(address(source.url or ""))}</a>'
+        f"<span>{facts}</span></p>"
     )
-
-
-def toggle_details() -> None:
-    shown = st.session_state.get("report_open") == state.view_count()
-    st.session_state["report_open"] = None if shown else state.view_count()
-
-
-def summary(found: ImportReport) -> str:
-    """112 of 114 pages read · 9 tables."""
-    if found.unit == "second":
-        first = t("report.second", length=clock(found.units_read))
-    elif found.unit and found.unit != "row":
-        unit = f"report.{found.unit}"
-        first = t(unit, n=found.units_total, read=found.units_read)
-    else:
-        first = t("report.words", n=found.words)
-    more = [
-        t(f"report.{name}", n=count)
-        for name, count in (
-            ("tables", found.tables),
-            ("pictures", found.pictures),
-            ("notes", found.notes),
-        )
-        if count
-    ]
-    return " · ".join([first, *more])
-
-
-def details(found: ImportReport) -> list[str]:
-    """What was not read or is doubtful, in sentences."""
-    sentences = [text.finding(finding) for finding in found.findings]
-    if found.transcription:
-        sentences.append(transcribed(found, found.transcription))
-    known = {finding.code for finding in found.findings}
-    if found.unread and "pages_without_text" not in known:
-        unit = found.unit if text.has(f"report.unread_{found.unit}") else "page"
-        list_ = text.listed(found.unread)
-        sentences.append(t(f"report.unread_{unit}", n=len(found.unread), list=list_))
-    if found.hidden:
-        sentences.append(t("report.hidden", list=text.listed(found.hidden)))
-    if found.attachments:
-        sentences.append(t("report.attachments", list=text.listed(found.attachments)))
-    if found.encoding and "encoding_guessed" not in known:
-        sentences.append(t("report.encoding", name=found.encoding))
-    return sentences
-
-
-def transcribed(found: ImportReport, how: Transcription) -> str:
-    """Who recognised the speech, in which language, and how much of the recording is speech."""
-    share = how.speech_seconds / max(found.units_read, 1)
-    spoken = name_of(found.language) if found.language else "?"
-    if how.language_probability is not None:
-        spoken += f" ({text.percent(how.language_probability)})"
-    key = "report.transcribed_hosted" if how.hosted else "report.transcribed"
-    return t(key, by=how.by, language=spoken, share=text.percent(min(share, 1.0)))
 
 
 # -- text, page, original ------------------------------------------------------------------------
@@ -236,6 +150,8 @@ def transcribed(found: ImportReport, how: Transcription) -> str:
 
 @st.fragment
 def content(view: View) -> None:
+    if view.recorded:
+        player(view)
     offered = ["text", "page", "original"] if view.paged else ["text", "original"]
     with st.container(
         key="view_tools", horizontal=True, vertical_alignment="center", gap="xsmall", wrap=False
@@ -245,7 +161,7 @@ def content(view: View) -> None:
             offered,
             default="page" if view.paged else "text",
             required=True,
-            format_func=lambda tab: t(f"viewer.{tab}"),
+            format_func=lambda tab: t(f"viewer.{tab_words(view, tab)}"),
             label_visibility="collapsed",
             key=f"view_tab_{state.view_count()}",
         )
@@ -255,8 +171,6 @@ def content(view: View) -> None:
             page_tools(view)
         elif tab == "text":
             text_tools(view, cut)
-    if view.recorded:
-        player(view)
     with frame.body("sources"):
         if view.citation and view.hit is None:
             lost(view.citation)
@@ -270,28 +184,44 @@ def content(view: View) -> None:
             original(view)
 
 
-def playable(view: View) -> bool:
-    """Whether the recording can be played in the viewer."""
+def tab_words(view: View, tab: str) -> str:
+    """A picture has no pages to speak of."""
+    return "picture" if tab == "page" and view.document.kind == "image" else tab
+
+
+def unplayed(view: View) -> str | None:
+    """Why the recording cannot be played in the viewer: the key of the sentence, or None."""
     source = view.source.source
-    ending = source.name.rpartition(".")[2].lower()
-    return view.recorded and ending not in SILENT and source.size <= LARGEST_PLAYED
+    if file_name(source).rpartition(".")[2].lower() in SILENT:
+        return "viewer.no_player"
+    return "viewer.too_large_to_play" if source.size > LARGEST_PLAYED else None
+
+
+def playable(view: View) -> bool:
+    return view.recorded and unplayed(view) is None
 
 
 def player(view: View) -> None:
-    """The recording, ready to play from the cited passage; times in the transcript play it too."""
+    """The recording, ready to play from the cited passage; times in the transcript play it too.
+
+    Only the browser knows whether it can: ``components.times`` shows the sentence that fits.
+    """
     with st.container(key="player"):
         try:
             path = str(view.path)
         except NotFoundError:
             st.html(f'<p class="meta">{html.escape(t("viewer.no_original"))}</p>')
             return
-        if not playable(view):
-            st.html(f'<p class="meta">{html.escape(t("viewer.no_player"))}</p>')
+        if why := unplayed(view):
+            st.html(f'<p class="meta">{html.escape(t(why))}</p>')
             return
         at = view.document.time_at(view.hit[0]) if view.hit else None
-        mime = mimetypes.guess_type(view.source.source.name)[0] or f"{view.document.kind}/mp4"
+        name = file_name(view.source.source)
+        mime = mimetypes.guess_type(name)[0] or f"{view.document.kind}/mp4"
         play = st.video if view.document.kind == "video" else st.audio
         play(path, format=mime, start_time=int(at or 0), alt=view.source.source.name)
+        picture, sound = html.escape(t("viewer.no_film")), html.escape(t("viewer.no_player"))
+        st.html(f'<p class="meta no_film">{picture}</p><p class="meta no_player">{sound}</p>')
         components.times()
 
 
@@ -337,15 +267,16 @@ def turner(name: str, target: Place, *, possible: bool, icon: str) -> None:
 
 
 def page_tools(view: View) -> None:
-    shown = current(view).page
-    turner("previous", Place(shown - 1), possible=shown > 1, icon="chevron_left")
-    where = t(
-        "viewer.of",
-        place=page_place(shown, label_of(view, shown)),
-        total=view.page_count,
-    )
-    st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
-    turner("next", Place(shown + 1), possible=shown < view.page_count, icon="chevron_right")
+    if view.page_count > 1:
+        shown = current(view).page
+        turner("previous", Place(shown - 1), possible=shown > 1, icon="chevron_left")
+        where = t(
+            "viewer.of",
+            place=page_place(shown, label_of(view, shown)),
+            total=view.page_count,
+        )
+        st.html(f'<span class="where num">{html.escape(where)}</span>', width="content")
+        turner("next", Place(shown + 1), possible=shown < view.page_count, icon="chevron_right")
     turn = "zoom_in" if zoomed() < ZOOMS[-1] else "zoom_out"
     st.button(
         t(f"viewer.{turn}"),

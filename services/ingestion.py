@@ -44,6 +44,11 @@ class SourceView:
     unit: str = ""
 
 
+def is_recording(source: Source, name: str) -> bool:
+    """True for what has to be listened to; before it is read, its file's name says so."""
+    return _unit_of(source, name) == "second"
+
+
 # --- looking -----------------------------------------------------------------------------------
 
 
@@ -59,16 +64,18 @@ def _view(source: Source, job: Job | None) -> SourceView:
         return SourceView(source, "text_ready", done, source.chunks, "passage")
     if job is None or job.state in ("queued", "waiting"):
         return SourceView(source, source.status)
-    unit = {"embedding": "passage", "fetching": "byte"}.get(job.state) or _unit_of(source)
+    unit = {"embedding": "passage", "fetching": "byte"}.get(job.state) or _unit_of(
+        source, source.name
+    )
     status: SourceStatus = source.status if source.answerable else "reading"
     return SourceView(source, status, job.done, job.total, unit)
 
 
-def _unit_of(source: Source) -> str:
+def _unit_of(source: Source, name: str) -> str:
     """What is counted while it is read; before that its name says what kind it seems to be."""
     kind = source.kind
     if not kind:
-        ending = Path(source.name).suffix.lower()
+        ending = Path(name).suffix.lower()
         kind = next((kind.name for kind in KINDS.values() if ending in kind.extensions), "")
     return _UNITS.get(kind, "page")
 

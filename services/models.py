@@ -115,6 +115,10 @@ class Transcription(Stored):
     """How much of the recording is speech."""
 
 
+HARMLESS = frozenset({"recognised", "pages_read_again"})
+"""Codes of findings that say how a page was read, not that something is missing or doubtful."""
+
+
 class ImportReport(Stored):
     """What was read of a source and what was not; shown with it and in ``halo add --json``."""
 
@@ -162,7 +166,7 @@ class ImportReport(Stored):
     @property
     def complete(self) -> bool:
         """True when every unit was read and nothing was cut or doubtful."""
-        return not self.unread and not self.findings
+        return not self.unread and all(found.code in HARMLESS for found in self.findings)
 
 
 class RecognisedLine(BaseModel):

@@ -1,7 +1,8 @@
 """The worker that takes sources from ``queued`` to ``ready``; one a process, shared by all screens.
 
     fetchers (several)  bring the bytes of links in, so that slow servers hold up no reading
-    readers (several)   take a job, parse in a child process, cut passages, write the document
+    readers (several)   take a job, parse in a child process, cut passages, write the document;
+                        one of them never takes a recording, so that hours of sound hold up no text
     indexer (one)       adds passages and commits ``text_ready``; then makes vectors and commits
                         ``ready``
     caretaker (one)     notices new jobs (also other processes'), resumes what a killed process
@@ -69,6 +70,7 @@ class Pipeline:
         self._where = where
         self._wake = threading.Condition()
         self._to_read: deque[tuple[Workspace, Job]] = deque()
+        self._to_hear: deque[tuple[Workspace, Job]] = deque()
         self._to_fetch: deque[tuple[Workspace, Job]] = deque()
         self._known: set[str] = set()
         self._indexer = Indexer(lambda: bool(self._to_read))
@@ -84,7 +86,8 @@ class Pipeline:
             if self._threads:
                 return self
             names = [("caretaker", self._care), ("indexer", self._indexer.run)]
-            names += [(f"reader-{n}", self._read_loop) for n in range(READERS)]
+            names += [("reader", self._read_loop)]
+            names += [(f"listener-{n}", self._hear_loop) for n in range(1, READERS)]
             names += [(f"fetcher-{n}", self._fetch_loop) for n in range(FETCHERS)]
             self._threads = [
                 threading.Thread(target=target, name=f"halo-{name}", daemon=True)
@@ -196,21 +199,27 @@ class Pipeline:
         new = [jobs.get(workspace, key) for key in jobs.ids(workspace) if key not in self._known]
         found = [job for job in new if job and job.state != "waiting"]
         if found:
-            links = {source.id: source for source in load_sources(workspace) if source.url}
+            sources = {source.id: source for source in load_sources(workspace)}
             with self._wake:
                 for job in sorted(found, key=lambda job: (job.created_at, job.id)):
                     self._known.add(job.id)
-                    link = links.get(job.source_id)
-                    due = link is not None and is_due(link, job)
-                    (self._to_fetch if due else self._to_read).append((workspace, job))
+                    self._queue_of(sources.get(job.source_id), job).append((workspace, job))
                 self._wake.notify_all()
         if full:
             moving = [job for job in jobs.all_jobs(workspace) if job.moving]
             if moving and all(job.state == "waiting" for job in moving):
                 commit_move(workspace, moving[0].table)
 
+    def _queue_of(self, source: Source | None, job: Job) -> deque[tuple[Workspace, Job]]:
+        if source and source.url and is_due(source, job):
+            return self._to_fetch
+        if source is None or source.revision == job.revision:
+            return self._to_read
+        recorded = ingestion.is_recording(source, job.fields.get("file_name") or source.name)
+        return self._to_hear if recorded else self._to_read
+
     def _idle(self) -> bool:
-        return not (self._to_read or self._to_fetch) and self._indexer.idle
+        return not (self._to_read or self._to_hear or self._to_fetch) and self._indexer.idle
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Run a part of the caretaker's round; a failure is logged and tried again next round."""
@@ -253,7 +262,7 @@ class Pipeline:
                 if fetched:
                     jobs.release(workspace, lock, ended=False)
                     with self._wake:
-                        self._to_read.append((workspace, job))
+                        self._queue_of(source, job).append((workspace, job))
                         self._wake.notify_all()
 
     def _fetch(self, task: Task) -> bool:
@@ -285,14 +294,21 @@ class Pipeline:
     # --- reading ---------------------------------------------------------------------------------
 
     def _read_loop(self) -> None:
+        self._read_from(self._to_read)
+
+    def _hear_loop(self) -> None:
+        self._read_from(self._to_hear, self._to_read)
+
+    def _read_from(self, *queues: deque[tuple[Workspace, Job]]) -> None:
+        """Read what stands in the queues, the first of them first, until HALO stops."""
         reader = Reader()
         try:
             while True:
                 with self._wake:
-                    self._wake.wait_for(lambda: self._to_read or self._stopping)
+                    self._wake.wait_for(lambda: any(queues) or self._stopping)
                     if self._stopping:
                         return
-                    workspace, job = self._to_read.popleft()
+                    workspace, job = next(filter(None, queues)).popleft()
                 lock = jobs.take(workspace, job)
                 if lock is None:
                     self._known.discard(job.id)  # somebody else has it; look again later

@@ -23,6 +23,8 @@ _UNSURE_PIECES = 3
 _PIECE_SECONDS = 600.0
 """Wall time allowed for a piece of half a minute: a slow computer takes twenty."""
 _BLOCK_SECONDS = 60.0
+_SEAM = 0.3
+"""Seconds: no sentence begins that shortly before a pause, or ends that shortly after one."""
 _LONG_PAUSE, _PAUSE = 4.0, 1.5
 _ENOUGH, _MOST = 30.0, 60.0
 """Seconds from which a paragraph ends at a sentence's end, and at which it ends anyway."""
@@ -101,7 +103,7 @@ class _Listening:
             self.speech += piece.seconds
             self.dropped += heard.dropped
             for said in heard.utterances:
-                start, end = piece.time(said.start), piece.time(said.end)
+                start, end = piece.time(said.start, _SEAM), piece.time(said.end, -_SEAM)
                 yield Utterance(round(start, 2), round(end, 2), said.text, said.doubtful)
 
     def _blocks(self) -> Iterator[sound.Samples]:

@@ -46,11 +46,15 @@ class Piece:
     samples: Samples
     runs: list[tuple[float, float]]
 
-    def time(self, seconds: float) -> float:
-        """Where in the recording a second of the piece stands."""
-        at = max(bisect.bisect_right(self.runs, (seconds, float("inf"))) - 1, 0)
+    def time(self, seconds: float, lean: float = 0.0) -> float:
+        """Where in the recording a second of the piece stands.
+
+        Recognisers are a little off: up to ``lean`` seconds before a seam, it counts to what
+        follows it; with a negative one, after a seam to what comes before.
+        """
+        at = max(bisect.bisect_right(self.runs, (seconds + lean, float("inf"))) - 1, 0)
         begin, stands = self.runs[at]
-        return stands + seconds - begin
+        return stands + max(seconds - begin, 0.0)
 
     @property
     def seconds(self) -> float:

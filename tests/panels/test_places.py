@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from panels.places import figures, icon_of, page_place, said
+from panels.places import address, figures, icon_of, page_place, said, shown_name
+from services.models import Source
 
 
 def test_places() -> None:
@@ -14,6 +15,17 @@ def test_icons() -> None:
     assert icon_of("Report.PDF") == "picture_as_pdf"
     assert icon_of("no ending") == "subject"
     assert icon_of("Report.pdf", "text") == "subject"
+    assert icon_of("example.org/a.html", "link") == icon_of("Wells", "link") == "link"
+    assert icon_of("example.org/a.pdf", "link") == "picture_as_pdf"
+
+
+def test_addresses_are_read_not_decoded_into_tricks() -> None:
+    assert address("https://www.example.org/Stra%C3%9Fe/") == "example.org/Straße"
+    assert address("https://example.org/%E2%80%AEfdp.exe") == "example.org/%E2%80%AEfdp.exe"
+    assert address("ftp://example.org/a") == "ftp://example.org/a"
+    url = "https://example.org/a"
+    assert shown_name(Source(name=url, url=url)) == "example.org/a"
+    assert shown_name(Source(name="Wells", url=url)) == "Wells"
 
 
 def test_figures_of_the_claim_are_marked() -> None:

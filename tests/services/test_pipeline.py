@@ -19,6 +19,7 @@ from services.pipeline import Pipeline
 from services.search import search
 from services.storage import load_sources, update_sources
 from services.workspace import Workspace
+from tests import sounds
 
 LONG = "\n\n".join(
     f"## Part {n}\n\nPump {n} delivered {n * 3} litres." for n in range(120)
@@ -221,3 +222,16 @@ def test_many_small_writes_leave_few_fragments_and_no_row_outside_the_text_index
     assert table.stats()["fragment_stats"]["num_fragments"] < 40
     assert table.index_stats("search_text_idx").num_unindexed_rows == 0
     assert search(workspace, "memo 39").hits[0].source_name == "memo 39.md"
+
+
+@pytest.mark.model
+def test_recordings_hold_up_no_text(workspace: Workspace, pipeline: Pipeline) -> None:
+    spoken = sounds.ENGLISH.read_bytes()
+    talks = [Incoming(f"talk {n}.ogg", spoken + bytes(n)) for n in range(5)]
+    added = add_files(workspace, [*talks, Incoming("pumps.md", b"Pump 7 delivered 21 litres.")])
+    text = added.pop().source_id or ""
+    pipeline.wait(workspace, [text])
+    heard = [view for view in list_sources(workspace) if view.status == "ready"]
+    assert len(heard) < len(talks)  # the text and at most some of them
+    pipeline.wait(workspace, [talk.source_id or "" for talk in added])
+    assert {view.status for view in list_sources(workspace)} == {"ready"}

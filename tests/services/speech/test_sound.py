@@ -20,6 +20,8 @@ def test_silence_is_left_out_and_times_lead_back() -> None:
     begin, stands = piece.runs[-1]
     assert stands == pytest.approx(14.5, abs=0.6)
     assert piece.time(begin + 1) == pytest.approx(stands + 1)
+    assert piece.time(begin - 0.05, 0.3) == stands
+    assert piece.time(begin + 0.05, -0.3) == pytest.approx(piece.time(begin - 0.01) + 0.06)
 
 
 def test_a_long_recording_comes_in_short_pieces_without_a_gap() -> None:
