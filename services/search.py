@@ -14,6 +14,7 @@ from typing import Literal
 from services.embeddings import Embedder, Identity, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, StorageError
 from services.lance import Row, Scope, VectorTable, open_table
+from services.mentions import raise_named
 from services.models import Finding, Hit, SearchResult, Source
 from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
 from services.storage import load_sources
@@ -104,8 +105,7 @@ def _search_once(
         inside = [source for source in included if source.table == name]
         outside = [source for source in excluded if source.table == name]
         found += _search_table(table, words, k, inside, outside, result)
-    found.sort(key=lambda item: (-item.score, item.row.chunk_id))
-    return result, found
+    return result, raise_named(found, included)
 
 
 def _search_table(
