@@ -166,6 +166,17 @@ FAULTS: dict[str, tuple[str, ...]] = {
         "services/test_reading.py::test_the_child_reaches_no_network",
         "services/embeddings/test_local.py::test_counts_include_prefix_and_special_tokens",
     ),
+    # 33: a robot check or a cookie question is stored as the page
+    "a page that is no content is a failed source with advice": (
+        "services/links/test_challenge.py::test_robot_checks",
+        "services/links/test_challenge.py::test_pages_that_only_javascript_fills",
+        "services/links/test_challenge.py::test_consent_walls",
+        "services/links/test_challenge.py::test_logins",
+    ),
+    # 34
+    "a video without captions says why there is no text": (
+        "services/links/test_youtube.py::test_why_there_are_none",
+    ),
 }
 
 
