@@ -170,13 +170,19 @@ def _blocks(data: bytes | Path | BinaryIO) -> Iterable[bytes]:
         while block := data.read(_BLOCK):
             yield block
         return
+    if data.exists() and not data.is_file():  # opening a pipe would wait for ever
+        raise UserInputError(
+            f"“{data.name}” is a folder, pipe or device, not a file.",
+            code="unreadable_file",
+            step="Add files or a folder of files.",
+        )
     try:
         handle = data.open("rb")
     except FileNotFoundError as error:
         raise NotFoundError(
             f"There is no file “{data.name}”.", code="no_such_file", step="Check the path."
         ) from error
-    except (IsADirectoryError, PermissionError) as error:
+    except PermissionError as error:
         raise UserInputError(
             f"The file “{data.name}” cannot be read: {error.strerror}.", code="unreadable_file"
         ) from error

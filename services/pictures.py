@@ -52,12 +52,29 @@ def page(path: Path, number: int, *, within: tuple[int, int]) -> Image.Image:
         UnreadableSourceError: no picture, or a damaged one.
     """
     with _opened(path, number) as image:
-        if _lies(image):
-            within = within[1], within[0]
-        image.draft(None, within)  # a JPEG may be unpacked smaller, which is quicker
-        plain = _plain(image)
-        plain.thumbnail(within, Image.Resampling.LANCZOS, reducing_gap=2.0)
-        return ImageOps.exif_transpose(plain)
+        return _shown(image, within)
+
+
+def pages(path: Path, *, within: tuple[int, int]) -> Iterator[Image.Image]:
+    """All pages in order, each as ``page`` gives it. The file stays open between them, because a
+    TIFF is searched from its beginning for each page that is asked for by itself.
+
+    Raises what ``page`` raises.
+    """
+    with _opened(path) as image:
+        for number in range(_pages(image)):
+            image.seek(number)
+            yield _shown(image, within)
+
+
+def _shown(image: Image.Image, within: tuple[int, int]) -> Image.Image:
+    """An opened page upright, in grey or colour, no larger than ``within``."""
+    if _lies(image):
+        within = within[1], within[0]
+    image.draft(None, within)  # a JPEG may be unpacked smaller, which is quicker
+    plain = _plain(image)
+    plain.thumbnail(within, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    return ImageOps.exif_transpose(plain)
 
 
 def _lies(image: Image.Image) -> bool:
@@ -118,4 +135,4 @@ def _plain(image: Image.Image) -> Image.Image:
         plain = Image.alpha_composite(white, clear).convert("RGB")
         plain.getexif()[_ORIENTATION] = image.getexif().get(_ORIENTATION, 1)
         return plain
-    return image if image.mode in ("L", "RGB") else image.convert("RGB")
+    return image.copy() if image.mode in ("L", "RGB") else image.convert("RGB")

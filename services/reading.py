@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from typing import IO, Any
 from services.errors import CancelledError, HaloError, ParserStoppedError, rebuilt, told
 from services.models import Document
 from services.parsers import errands
+from services.parsers.child import too_big
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,13 @@ _START = 60.0
 """Seconds a child may take to start."""
 _POLL = 0.05
 """Seconds between looks at ``cancelled``; a cancel takes effect within about two of them."""
+_OUT_OF_MEMORY = re.compile(
+    r"bad_alloc|bad allocation|MemoryError|(?:out of|insufficient) memory|can't start new thread|"
+    r"(?:cannot|unable to|failed to) allocate",
+    re.IGNORECASE,
+)
+"""What a child says at its end when native code (ONNX Runtime, OpenCV, CTranslate2, FFmpeg) met the
+memory limit: each has an error of its own for it, or aborts."""
 
 
 class Reader:
@@ -274,6 +283,8 @@ class _Child:
         self._log.seek(max(size - 4000, 0))
         said = self._log.read().decode("utf-8", "replace").strip()
         _log.warning("The parser process ended with %s: %s", code, said)
+        if _OUT_OF_MEMORY.search(said):
+            return too_big()
         return ParserStoppedError(
             "The parser crashed on this file.",
             code="parser_crashed",

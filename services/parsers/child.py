@@ -73,7 +73,7 @@ def _answer(
     except HaloError as error:
         return {"error": told(error)}
     except MemoryError:
-        return {"error": told(_too_big())}
+        return {"error": told(too_big())}
     except OSError as error:
         return {"error": told(from_os_error(error, "reading the file"))}
     return {"done": True}
@@ -204,7 +204,8 @@ def _peak_mb() -> float:
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def _too_big() -> ParserStoppedError:
+def too_big() -> ParserStoppedError:
+    """The refusal of a file for which the memory limit is too low."""
     return ParserStoppedError(
         "This file needs more memory to read than HALO allows.",
         code="parser_memory",

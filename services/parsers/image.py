@@ -43,10 +43,11 @@ def parse(
         UnreadableSourceError: damaged, or without any text (code ``no_text``).
     """
     total = pictures.page_count(path)
+    upright = pictures.pages(path, within=(ocr.LONGEST, _HIGHEST))
     sizes: dict[int, tuple[int, int]] = {}
 
     def picture(number: int) -> Image.Image:
-        image = pictures.page(path, number, within=(ocr.LONGEST, _HIGHEST))
+        image = next(upright)
         sizes[number] = image.size
         return image
 

@@ -9,6 +9,7 @@ all: the surest way not to have words invented for them.
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 RATE = 16_000
 """Samples a second, one channel: what speech models are trained on."""
+_LOWEST_RATE = 2000
+"""Samples a second from which words can be told; a few bytes at a lower rate claim to be hours."""
 LONGEST = 28.0
 """Seconds of a piece; Whisper hears 30 at a time, whether they are filled or not."""
 _WINDOW = 120
@@ -82,6 +85,9 @@ class Recording:
                 code="no_sound",
                 step="Add a recording with sound, or a transcript of it.",
             )
+        if 0 < (self._container.streams.audio[0].sample_rate or 0) < _LOWEST_RATE:
+            self._container.close()
+            raise damaged()
         length = self._container.duration
         self.stated = length / 1_000_000 if length and length > 0 else None
         """Its length in seconds as the file states it, None where it does not."""
@@ -152,7 +158,9 @@ class Recording:
                 continue
             except av.FFmpegError:
                 break  # a file that was cut off ends here
-        yield from resampler.resample(None)
+        # Of channels that cannot be mixed down nothing was ever resampled, and nothing is left.
+        with contextlib.suppress(av.FFmpegError):
+            yield from resampler.resample(None)
 
 
 def damaged() -> UnreadableSourceError:

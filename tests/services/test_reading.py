@@ -303,3 +303,26 @@ def test_a_large_parent_does_not_make_its_child_look_large(file: Path, out: Path
         "    assert reader._child is not None\n"
     )
     subprocess.run([sys.executable, "-c", code, str(file), str(out)], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "raise RuntimeError('Exception during initialization: std::bad_alloc')",
+        'import os\nos.write(2, b"terminate called after throwing an instance of '
+        "'std::bad_alloc'\\n\")\nos.abort()",
+        "raise RuntimeError('Insufficient memory (Failed to allocate 9 bytes)')",
+    ],
+    ids=["exception", "abort", "opencv"],
+)
+def test_native_code_out_of_memory_says_so_and_the_next_file_is_read(
+    plant: Path, file: Path, out: Path, end: str
+) -> None:
+    plant.write_text(planted(end), encoding="utf-8")
+    page = file.with_suffix(".html")
+    page.write_text("<html><body><p>Good words.</p></body></html>", encoding="utf-8")
+    with Reader() as reader:
+        with pytest.raises(ParserStoppedError) as caught:
+            reader.read(file, "a.txt", out=out)
+        assert caught.value.code == "parser_memory"
+        assert reader.read(page, "a.html", out=out).blocks[0].text == "Good words."

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import wave
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from services.errors import UnreadableSourceError
 from services.speech.sound import LONGEST, RATE, Recording, pieces
 from tests import sounds
 
@@ -43,3 +47,23 @@ def test_the_tags_of_a_file_are_hints() -> None:
     with Recording(sounds.ENGLISH) as recording:
         assert recording.hints == "Harbour report"
         assert recording.stated == pytest.approx(20, abs=0.5)
+
+
+def _wave(path: Path, *, rate: int, channels: int) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setparams((channels, 2, rate, 0, "NONE", ""))
+        file.writeframes(bytes(2 * channels * 1000))
+    return path
+
+
+def test_channels_that_cannot_be_mixed_are_damage_and_no_crash(tmp_path: Path) -> None:
+    path = _wave(tmp_path / "many.wav", rate=16_000, channels=64)
+    with Recording(path) as recording, pytest.raises(UnreadableSourceError) as caught:
+        list(recording.blocks())
+    assert caught.value.code == "damaged"
+
+
+def test_a_rate_too_low_for_words_is_not_blown_up_to_hours(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSourceError) as caught:
+        Recording(_wave(tmp_path / "slow.wav", rate=1, channels=1))
+    assert caught.value.code == "damaged"
