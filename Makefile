@@ -38,7 +38,7 @@ install: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml requirements/build.lock requirements/run.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 		{ echo "HALO needs Python 3.11. Install it, or name it: make install PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Setting up $(VENV). This takes one to two minutes and 1.9 GB."
+	@echo "Setting up $(VENV). This takes one to two minutes and 2.2 GB."
 	@echo "1 of 4  Python environment"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/build.lock || \

@@ -177,10 +177,19 @@ class Progress:
 
     def __init__(self, workspace: Workspace, job: Job) -> None:
         self._workspace, self._job, self._last = workspace, job, time.monotonic()
+        self._told = ""
 
     def __call__(self, state: JobState, done: int, total: int) -> None:
         self._job.state, self._job.done, self._job.total = state, done, total
         if time.monotonic() - self._last > 0.5:
-            self._last = time.monotonic()
-            if _path(self._workspace, self._job.id).exists():
-                put(self._workspace, self._job, durable=False)
+            self._write()
+
+    def beat(self) -> None:
+        """Say what is being done, once, when its first step takes long; call it now and then."""
+        if self._told != self._job.state and time.monotonic() - self._last > 0.5:
+            self._write()
+
+    def _write(self) -> None:
+        self._last, self._told = time.monotonic(), self._job.state
+        if _path(self._workspace, self._job.id).exists():
+            put(self._workspace, self._job, durable=False)

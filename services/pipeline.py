@@ -343,6 +343,11 @@ class Pipeline:
         name = record.get("file_name") or source.name
         original = workspace.original(record["sha256"] or "-")
         password = jobs.take_password(job.id)
+
+        def cancelled() -> bool:
+            progress.beat()
+            return jobs.is_cancelled(workspace, job.id)
+
         try:
             document = self._known_document(task, unfinished) or reader.read(
                 original,
@@ -351,7 +356,7 @@ class Pipeline:
                 password=password,
                 language=source.speech_language,
                 progress=lambda done, total: progress("reading", done, total),
-                cancelled=lambda: jobs.is_cancelled(workspace, job.id),
+                cancelled=cancelled,
             )
         except UnreadableSourceError as error:
             raise without_text(source, original, error) from error

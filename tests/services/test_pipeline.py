@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -235,3 +236,31 @@ def test_recordings_hold_up_no_text(workspace: Workspace, pipeline: Pipeline) ->
     assert len(heard) < len(talks)  # the text and at most some of them
     pipeline.wait(workspace, [talk.source_id or "" for talk in added])
     assert {view.status for view in list_sources(workspace)} == {"ready"}
+
+
+def test_a_long_first_step_is_shown_as_reading(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    go_on = tmp_path / "go on"
+    (tmp_path / "sitecustomize.py").write_text(
+        "import pathlib, time\n"
+        "import services.parsers.text as text\n"
+        "usual = text.parse\n"
+        "def parse(*arguments, **options):\n"
+        f"    while not pathlib.Path({str(go_on)!r}).exists():\n"
+        "        time.sleep(0.05)\n"
+        "    return usual(*arguments, **options)\n"
+        "text.parse = parse\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    pipeline = Pipeline(lambda: [workspace]).start()
+    try:
+        (added,) = add_files(workspace, [Incoming("slow.txt", b"Pump 7 delivered 21 litres.")])
+        until(lambda: list_sources(workspace)[0].status == "reading")
+        go_on.touch()
+        pipeline.wait(workspace, [added.source_id or ""])
+    finally:
+        go_on.touch()
+        pipeline.stop()
+    assert list_sources(workspace)[0].status == "ready"
