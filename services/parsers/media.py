@@ -50,6 +50,7 @@ def parse(
             document.metadata["author"] = who
         listening = _Listening(recording, progress)
         utterances, dropped = without_loops(listening.utterances())
+        listening.end()
     seconds = recording.read / sound.RATE
     if not utterances:
         raise _no_speech(seconds)
@@ -82,6 +83,7 @@ class _Listening:
         self._asked = speech.language_wanted(errands.language())
         self._guesses: dict[str, float] = {}
         self._pieces = 0
+        self._done = 0
         self.speech = 0.0
         self.dropped = 0
         self.by = ""
@@ -100,6 +102,7 @@ class _Listening:
         for piece in sound.pieces(self._blocks()):
             budget.more_time(_PIECE_SECONDS)
             heard = self._hear(piece)
+            self._tell(piece.time(piece.seconds))
             self.speech += piece.seconds
             self.dropped += heard.dropped
             for said in heard.utterances:
@@ -107,12 +110,22 @@ class _Listening:
                 yield Utterance(round(start, 2), round(end, 2), said.text, said.doubtful)
 
     def _blocks(self) -> Iterator[sound.Samples]:
-        total = round(self._recording.stated or 0)
         for block in self._recording.blocks():
             budget.more_time(_BLOCK_SECONDS)
             yield block
-            if self._progress and total:
-                self._progress(min(self._recording.read // sound.RATE, total), total)
+            # What is still held to be cut into pieces was not heard yet.
+            self._tell(self._recording.read / sound.RATE - sound.WINDOW)
+
+    def end(self) -> None:
+        """The last seconds were heard or hold nothing."""
+        self._tell(self._recording.read / sound.RATE)
+
+    def _tell(self, seconds: float) -> None:
+        """Report how far it was heard: words or silence."""
+        total = round(self._recording.stated or 0)
+        self._done = max(self._done, min(round(seconds), total))
+        if self._progress and self._done:
+            self._progress(self._done, total)
 
     def _hear(self, piece: sound.Piece) -> Heard:
         if self._recogniser is None:

@@ -29,7 +29,7 @@ _LOWEST_RATE = 2000
 """Samples a second from which words can be told; a few bytes at a lower rate claim to be hours."""
 LONGEST = 28.0
 """Seconds of a piece; Whisper hears 30 at a time, whether they are filled or not."""
-_WINDOW = 120
+WINDOW = 120
 """Seconds in which speech is looked for at once: 8 MB."""
 _PAUSE_MS, _PAD_MS = 600, 250
 """A pause that ends a stretch of speech, and what is kept of the silence on both sides of it."""
@@ -182,7 +182,7 @@ def pieces(blocks: Iterable[Samples]) -> Iterator[Piece]:
     first = 0
     for block in blocks:
         held = np.concatenate([held, block])
-        if len(held) >= _WINDOW * RATE:
+        if len(held) >= WINDOW * RATE:
             used = yield from _spoken(packing, held, first, last=False)
             held, first = held[used:], first + used
     if len(held):
