@@ -24,7 +24,7 @@ endef
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run      start HALO at http://127.0.0.1:$(PORT) (another port: make run PORT=8502)"
+	@echo "make run      start HALO at http://127.0.0.1:$(PORT) (another port: make run PORT=8511)"
 	@echo "make test     run every check: style, types, tests"
 	@echo "make fuzz     try 2,500 damaged files of every kind; other ones: make fuzz SEED=7"
 	@echo "make install  set up .venv without starting anything"
@@ -64,7 +64,7 @@ $(VENV)/.installed-test: $(VENV)/.installed requirements/test.lock
 run: $(VENV)/.installed
 	@$(BIN)/python -c 'import socket; socket.create_server(("127.0.0.1", $(PORT))).close()' 2>/dev/null || \
 		{ echo "Port $(PORT) is in use, perhaps by a HALO that is already running: see http://127.0.0.1:$(PORT)"; \
-		  echo "To use another port: make run PORT=8502"; exit 1; }
+		  echo "To use another port: make run PORT=8511"; exit 1; }
 	@echo "HALO is starting at http://127.0.0.1:$(PORT) (stop it with Ctrl+C)"
 	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
 

@@ -13,6 +13,7 @@ from services.ingestion import load_document, original_path
 from services.models import Hit
 from services.pages import Box
 from services.search import search
+from services.words import stems
 from services.workspace import Workspace
 
 WIDTH = 1400
@@ -33,7 +34,7 @@ class Drawn:
 
 
 def draw_passage(workspace: Workspace, source_id: str, query: str) -> Drawn:
-    """The page that holds most of the best passage for ``query``, its lines boxed.
+    """The page of the best passage for ``query`` that says most of it, its lines boxed.
 
     Raises NotFoundError for an unknown source or when nothing is found, UserInputError for a source
     without pages, and what ``search`` raises.
@@ -49,7 +50,7 @@ def draw_passage(workspace: Workspace, source_id: str, query: str) -> Drawn:
     hits = search(workspace, query, k=1, source_ids=[source_id]).hits
     if not hits:
         raise NotFoundError("Nothing was found in this source.", code="nothing_found")
-    page, text = _fullest_page(hits[0])
+    page, text = _asked_page(hits[0], query)
     path = original_path(workspace, source_id)
     recognised = document.recognised.get(page, [])
     boxes = pages.passage_boxes(path, page, text, recognised=recognised)
@@ -57,14 +58,18 @@ def draw_passage(workspace: Workspace, source_id: str, query: str) -> Drawn:
     return Drawn(_boxed(picture, boxes), hits[0], page, boxes)
 
 
-def _fullest_page(hit: Hit) -> tuple[int, str]:
-    """The page that most of a passage stands on, and what of it stands there."""
+def _asked_page(hit: Hit, query: str) -> tuple[int, str]:
+    """The page of a passage that says most of the query's words, and what of it stands there; of
+    equal ones the page with more of the passage."""
     chunk = hit.chunk
     ends = [*chunk.piece_starts[1:], len(chunk.text)]
     texts: dict[int, str] = {}
     for page, start, end in zip(chunk.piece_pages, chunk.piece_starts, ends, strict=True):
         texts[page] = f"{texts.get(page, '')}\n{chunk.text[start:end]}".strip()
-    return max(texts.items(), key=lambda item: len(item[1]))
+    asked = set(stems(query))
+    return max(
+        texts.items(), key=lambda item: (len(asked.intersection(stems(item[1]))), len(item[1]))
+    )
 
 
 def _boxed(picture: bytes, boxes: list[Box]) -> bytes:

@@ -193,12 +193,13 @@ def test_a_passage_is_drawn_on_its_page(halo: Halo, tmp_path: Path) -> None:
 
     path, out = tmp_path / "two.pdf", tmp_path / "page.png"
     canvas = Canvas(str(path))
-    for line in ("Nothing of interest.", "Well ZX-4417-B gave 63.8 mg/l nitrate."):
+    long = "The rent is due on the first day of each month, and it is paid in advance."
+    for line in (long, "The deposit is 63.8 crowns."):
         canvas.drawString(72, 700, line)
         canvas.showPage()
     canvas.save()
     source_id = halo.json("add", str(path))["sources"][0]["id"]
-    told = halo.json("visualize", source_id, "ZX-4417-B", "--out", str(out))
+    told = halo.json("visualize", source_id, "deposit", "--out", str(out))
     assert told["page"] == 2
     (box,) = told["boxes"]
     picture = Image.open(out)
