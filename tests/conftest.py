@@ -116,6 +116,14 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes that are no text by their length: what is packed at import holds the time of day, and
+    every worker must give a test the same name."""
+    if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
+        return f"{len(val)} bytes"
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason="no Chromium was found (Debian's package is called chromium)")
     may_skip = chromium() is None and not os.environ.get("CI")
