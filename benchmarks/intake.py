@@ -145,23 +145,19 @@ def main() -> None:
 
     cited = sum(first["cited"] for first in firsts)
     rows = [
-        _row("100-page PDF: text ready", middle("text_ready"), "s", None),
-        _row(
+        report.measured("100-page PDF: text ready", middle("text_ready"), "s", None),
+        report.measured(
             f"100-page PDF: first cited answer ({cited}/{RUNS} cited)", middle("answered"), "s", 3.0
         ),
-        _row("100-page PDF: all vectors after that (one run)", vectors, "s", None),
-        _row("halo ask, cold process", cold, "s", 3.0),
-        _row("adding a source: around the 10th", grown["early"], "ms", None),
-        _row(f"adding a source: around the {options.many}th", grown["late"], "ms", None),
-        _row("ratio of the two", grown["late"] / grown["early"], "times", 1.5),
-        _row("many at once, each", grown["bulk_per_source"], "ms", None),
-        _row("memory of this process, peak", memory, "MB", None),
+        report.measured("100-page PDF: all vectors after that (one run)", vectors, "s", None),
+        report.measured("halo ask, cold process", cold, "s", 3.0),
+        report.measured("adding a source: around the 10th", grown["early"], "ms", None),
+        report.measured(f"adding a source: around the {options.many}th", grown["late"], "ms", None),
+        report.measured("ratio of the two", grown["late"] / grown["early"], "times", 1.5),
+        report.measured("many at once, each", grown["bulk_per_source"], "ms", None),
+        report.measured("memory of this process, peak", memory, "MB", None),
     ]
     report.table("Sources in, first answers out", rows, as_json=options.json)
-
-
-def _row(what: str, value: float, unit: str, goal: float | None) -> dict[str, Any]:
-    return {"what": what, "median": value, "unit": unit, "goal": goal}
 
 
 def _peak_mb() -> float:

@@ -185,16 +185,12 @@ def main() -> None:
     all_ = statistics.median(batch_seconds(files, usual) for _ in range(RUNS))
     report.table("Text PDFs: pages per CPU-second", rates, as_json=options.json)
     rows = [
-        _row(f"{MANY_PAGES} pages: memory, peak", memory, "MB", 600),
-        _row(f"{options.files} mixed files: one reader", one, "s", None),
-        _row(f"{options.files} mixed files: {usual} readers", all_, "s", None),
-        _row("times as fast", one / all_, "times", 1.6),
+        report.measured(f"{MANY_PAGES} pages: memory, peak", memory, "MB", 600),
+        report.measured(f"{options.files} mixed files: one reader", one, "s", None),
+        report.measured(f"{options.files} mixed files: {usual} readers", all_, "s", None),
+        report.measured("times as fast", one / all_, "times", 1.6),
     ]
     report.table("Reading files", rows, as_json=options.json)
-
-
-def _row(what: str, value: float, unit: str, goal: float | None) -> dict[str, Any]:
-    return {"what": what, "median": value, "unit": unit, "goal": goal}
 
 
 if __name__ == "__main__":

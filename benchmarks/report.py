@@ -57,6 +57,11 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def measured(what: str, value: float, unit: str, goal: float | None) -> dict[str, Any]:
+    """A row of a table that holds one figure a row, with its goal where it has one."""
+    return {"what": what, "median": value, "unit": unit, "goal": goal}
+
+
 def median_ms(action: Callable[[], object], times: int) -> float:
     """The median wall time of ``action`` in milliseconds, over ``times`` runs."""
     taken = []

@@ -31,6 +31,7 @@ from services.errors import (
     StorageError,
     UserInputError,
     from_os_error,
+    unexpected,
 )
 from services.jsonfile import JsonFile
 from services.models import Answer, Message, MessageState, SearchResult, Source, new_id, now
@@ -444,13 +445,7 @@ def _run(running: _Turn) -> None:
         answer, error = None, problem.as_dict()
     except Exception as problem:  # the job runner: a fault becomes a failed message, not silence
         log.exception("a turn met an unexpected fault")
-        fault = HaloError(
-            f"Answering met an unexpected fault ({type(problem).__name__}).",
-            code="unexpected",
-            step="Try again; the log has the details.",
-            kind=type(problem).__name__,
-        )
-        answer, error = None, fault.as_dict()
+        answer, error = None, unexpected("Answering", problem).as_dict()
     with _guard:
         if running.settled:
             return

@@ -133,6 +133,16 @@ class SettingsError(HaloError):
     code = "settings"
 
 
+def unexpected(what: str, error: Exception) -> HaloError:
+    """A fault nobody foresaw, as a sentence; ``what`` met it: "Reading", "Answering" ..."""
+    return HaloError(
+        f"{what} met an unexpected fault ({type(error).__name__}).",
+        code="unexpected",
+        step="Try again; the log has the details.",
+        kind=type(error).__name__,
+    )
+
+
 def from_os_error(error: OSError, doing: str) -> StorageError:
     """Translate an operating system error met while ``doing`` something into a sentence.
 

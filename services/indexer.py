@@ -16,11 +16,11 @@ from typing import Any
 from services import jobs, trash
 from services.chunking import passage_text
 from services.embeddings import get_embedder
-from services.errors import HaloError
+from services.errors import HaloError, unexpected
 from services.lance import VectorTable
 from services.models import Job, Source
 from services.storage import load_sources, update_sources
-from services.task import Task, unexpected
+from services.task import Task
 from services.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class Indexer:
                 self._to_embed.clear()
                 self._buffer, self._finished = [], []
                 for task in in_hand:
-                    task.fail(unexpected(error))
+                    task.fail(unexpected("Reading", error))
             if self._texts and not in_hand:
                 time.sleep(0.02)  # more is being read; it will be committed together
         self._refresh_tables()

@@ -55,8 +55,9 @@ def _order(item: Ranked) -> tuple[float, str]:
 def _named(item: Ranked, by_name: dict[str, list[str]]) -> set[str]:
     """Ids of other sources whose whole name stands in a passage."""
     said = [word.folded for word in words(item.row.chunk.text)]
+    firsts = {name.partition(" ")[0] for name in by_name}
     found: set[str] = set()
-    for start in range(len(said)):
+    for start in (at for at, word in enumerate(said) if word in firsts):
         for end in range(start + 1, min(start + _LONGEST, len(said)) + 1):
             found.update(by_name.get(" ".join(said[start:end]), ()))
     return found - {item.row.source_id}

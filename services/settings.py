@@ -154,28 +154,25 @@ def cache_dir() -> Path:
 
 def embedder_name() -> str:
     """One of ``EMBEDDERS``. Raises SettingsError for any other value."""
-    name = (setting("HALO_EMBEDDER") or "local").lower()
-    if name not in EMBEDDERS:
-        raise SettingsError(
-            f"HALO_EMBEDDER is set to “{name}”, which HALO does not know.",
-            code="unknown_embedder",
-            step="Use local, openai or auto.",
-            name=name,
-        )
-    return name
+    return _one_of(EMBEDDERS, "HALO_EMBEDDER", "unknown_embedder", "Use local, openai or auto.")
 
 
 def transcription() -> str:
     """One of ``TRANSCRIPTIONS``. Raises SettingsError for any other value."""
-    name = (setting("HALO_TRANSCRIPTION") or "local").lower()
-    if name not in TRANSCRIPTIONS:
+    known, code = TRANSCRIPTIONS, "unknown_transcription"
+    return _one_of(known, "HALO_TRANSCRIPTION", code, "Use local or openai.")
+
+
+def _one_of(known: tuple[str, ...], name: str, code: str, step: str) -> str:
+    value = (setting(name) or _BY_NAME[name].default).lower()
+    if value not in known:
         raise SettingsError(
-            f"HALO_TRANSCRIPTION is set to “{name}”, which HALO does not know.",
-            code="unknown_transcription",
-            step="Use local or openai.",
-            name=name,
+            f"{name} is set to “{value}”, which HALO does not know.",
+            code=code,
+            step=step,
+            name=value,
         )
-    return name
+    return value
 
 
 def upload_limit() -> int:

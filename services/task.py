@@ -12,7 +12,7 @@ from typing import Any
 from filelock import FileLock
 
 from services import ingestion, jobs
-from services.errors import CancelledError, HaloError, PasswordNeededError
+from services.errors import CancelledError, HaloError, PasswordNeededError, unexpected
 from services.lance import VectorTable
 from services.models import Job, Source
 from services.storage import update_sources
@@ -90,14 +90,4 @@ class Task:
             self.fail(error)
         except Exception as error:  # the job runner: one bad file never stops the others
             log.exception("an unexpected fault while reading a source")
-            self.fail(unexpected(error))
-
-
-def unexpected(error: Exception) -> HaloError:
-    """A fault nobody foresaw, as a sentence."""
-    return HaloError(
-        f"Reading met an unexpected fault ({type(error).__name__}).",
-        code="unexpected",
-        step="Try again; the log has the details.",
-        kind=type(error).__name__,
-    )
+            self.fail(unexpected("Reading", error))

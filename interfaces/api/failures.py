@@ -113,15 +113,6 @@ def too_large() -> HaloError:
     )
 
 
-def unexpected(error: Exception) -> HaloError:
-    """A fault nobody foresaw, as a sentence."""
-    return HaloError(
-        f"HALO met an unexpected fault ({type(error).__name__}).",
-        code="unexpected",
-        step="Try again; the log has the details.",
-    )
-
-
 def install(app: FastAPI) -> None:
     """Make every error of ``app`` answer in the one shape."""
     app.add_exception_handler(HaloError, _on_halo_error)
@@ -169,4 +160,4 @@ def _invalid(message: str) -> HaloError:
 
 
 async def _on_unexpected(_: Request, error: Exception) -> JSONResponse:
-    return response(unexpected(error))  # the server logs it, with where it happened
+    return response(errors.unexpected("HALO", error))  # the server logs it, with where it happened

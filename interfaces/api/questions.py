@@ -18,7 +18,7 @@ from interfaces.api import failures
 from interfaces.api.bodies import Found, Question, Search, SearchResults
 from interfaces.api.notebook import Notebook, known
 from services import chat
-from services.errors import CancelledError, HaloError, NotFoundError
+from services.errors import CancelledError, HaloError, NotFoundError, unexpected
 from services.search import search
 from services.storage import load_sources
 from services.workspace import Workspace
@@ -120,7 +120,7 @@ async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
             tell_error(error)
         except Exception as error:  # a fault becomes an event, not silence
             log.exception("an answer met an unexpected fault")
-            tell_error(failures.unexpected(error))
+            tell_error(unexpected("HALO", error))
         put(None)
 
     def tell_error(error: HaloError) -> None:

@@ -212,36 +212,24 @@ def _is_consent(document: Document) -> bool:
 
 
 def _challenge(host: str) -> LinkError:
-    return LinkError(
-        f"{host} checks whether its visitor is a person, so HALO did not get the page.",
-        code="link_challenge",
-        step=BY_HAND,
-        host=host,
-    )
+    what = "checks whether its visitor is a person, so HALO did not get the page"
+    return _by_hand("link_challenge", f"{host} {what}.", host)
 
 
 def _script(host: str) -> LinkError:
-    return LinkError(
-        f"The page of {host} is empty until JavaScript runs, which HALO does not do.",
-        code="link_script",
-        step=BY_HAND,
-        host=host,
-    )
+    what = "is empty until JavaScript runs, which HALO does not do"
+    return _by_hand("link_script", f"The page of {host} {what}.", host)
 
 
 def _login(host: str) -> LinkError:
-    return LinkError(
-        f"{host} asks for a login, so HALO did not get the page.",
-        code="link_login",
-        step=BY_HAND,
-        host=host,
-    )
+    what = "asks for a login, so HALO did not get the page"
+    return _by_hand("link_login", f"{host} {what}.", host)
 
 
 def _paywall(host: str) -> LinkError:
-    return LinkError(
-        f"{host} shows this page to subscribers only.",
-        code="link_paywall",
-        step=BY_HAND,
-        host=host,
-    )
+    return _by_hand("link_paywall", f"{host} shows this page to subscribers only.", host)
+
+
+def _by_hand(code: str, sentence: str, host: str) -> LinkError:
+    """The error for a page that only a person in a browser gets."""
+    return LinkError(sentence, code=code, step=BY_HAND, host=host)

@@ -51,6 +51,15 @@ class Relation:
     target: str
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """A sheet as its workbook lists it; ``part`` holds its cells."""
+
+    name: str
+    part: str
+    hidden: bool
+
+
 class Package:
     """An open Office file. ``what`` names it in errors ("Word file"), ``password`` opens a
     protected one.

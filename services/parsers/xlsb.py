@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from services.models import Document
 from services.parsers import Progress, formats, tables
 from services.parsers.cells import Merge, Row
-from services.parsers.ooxml import PART_LIMIT, Package, too_large
+from services.parsers.ooxml import PART_LIMIT, Package, Sheet, too_large
 from services.parsers.regions import Budget, add_region, fill_report, regions
 from services.parsers.sniff import BROKEN_ZIP, damaged
 
@@ -28,13 +27,6 @@ _SHARED_ITEM, _FORMAT, _STYLE, _SETTINGS, _SHEET, _MERGE = 19, 44, 47, 153, 156,
 _STYLES_BEGIN, _STYLES_END = 617, 618
 _ERRORS = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!",
            42: "#N/A", 43: "#GETTING_DATA"}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    name: str
-    part: str
-    hidden: bool
 
 
 def parse(
@@ -72,7 +64,7 @@ class _Book:
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        self.sheets: list[_Sheet] = []
+        self.sheets: list[Sheet] = []
         self._since_1904 = False
         main = package.main
         links = package.relations(main)
@@ -84,7 +76,7 @@ class _Book:
                 relation = links.get(link)
                 if relation is not None and relation.type == "worksheet":
                     hidden = struct.unpack_from("<I", data)[0] != 0
-                    self.sheets.append(_Sheet(_wide(data, end)[0], relation.target, hidden))
+                    self.sheets.append(Sheet(_wide(data, end)[0], relation.target, hidden))
         shared = package.related(main, "sharedStrings")
         self._strings = [
             tables.cell(_wide(data, 1)[0])

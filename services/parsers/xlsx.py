@@ -8,7 +8,6 @@ workbook within time and memory: what was cut is named.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from lxml import etree
@@ -17,15 +16,8 @@ from services.models import Block, Document
 from services.parsers import Progress, tables
 from services.parsers.cells import Book
 from services.parsers.drawings import chart_rows
-from services.parsers.ooxml import A, C, Package, R, S
+from services.parsers.ooxml import A, C, Package, R, S, Sheet
 from services.parsers.regions import Budget, add_region, fill_report, regions
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    name: str
-    part: str
-    hidden: bool
 
 
 def parse(
@@ -63,16 +55,16 @@ def parse(
     return document
 
 
-def _sheets(package: Package, main: str, root: etree._Element) -> Iterator[_Sheet]:
+def _sheets(package: Package, main: str, root: etree._Element) -> Iterator[Sheet]:
     links = package.relations(main)
     for item in root.iter(f"{S}sheet"):
         link = links.get(item.get(f"{R}id", ""))
         if link is not None:
             state = item.get("state", "visible")
-            yield _Sheet(item.get("name", ""), link.target, state in ("hidden", "veryHidden"))
+            yield Sheet(item.get("name", ""), link.target, state in ("hidden", "veryHidden"))
 
 
-def _add_drawings(document: Document, package: Package, sheet: _Sheet) -> None:
+def _add_drawings(document: Document, package: Package, sheet: Sheet) -> None:
     """Text boxes and titles of charts on a sheet; a chart's numbers where no cells hold them."""
     drawing = package.related(sheet.part, "drawing")
     root = package.optional(drawing) if drawing else None
@@ -104,7 +96,7 @@ def _add_drawings(document: Document, package: Package, sheet: _Sheet) -> None:
             )
 
 
-def _add_comments(document: Document, package: Package, sheet: _Sheet) -> None:
+def _add_comments(document: Document, package: Package, sheet: Sheet) -> None:
     part = package.related(sheet.part, "comments")
     root = package.optional(part) if part else None
     for comment in root.iter(f"{S}comment") if root is not None else ():

@@ -1,3 +1,5 @@
+"""What is no file cannot be taken in."""
+
 from __future__ import annotations
 
 import os
@@ -5,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from services.errors import UserInputError
-from services.intake import _blocks
+from services.intake import Incoming, take_in
+from services.workspace import Workspace
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_instead_of_waited_for(workspace: Workspace, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)
     for path in (pipe, Path(os.devnull), tmp_path):
-        with pytest.raises(UserInputError) as caught:
-            list(_blocks(path))
-        assert caught.value.code == "unreadable_file"
+        taken = take_in(workspace, Incoming(path.name, path))
+        assert (taken.outcome, (taken.error or {})["code"]) == ("refused", "unreadable_file")

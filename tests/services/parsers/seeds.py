@@ -34,7 +34,7 @@ from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Table
 from services.speech.sound import RATE
 from tests import sounds
 from tests.services.parsers.test_epub import CONTAINER, page
-from tests.services.parsers.test_msg import Tree, compound, mail, properties, text
+from tests.services.parsers.test_msg import compound, with_attachments
 from tests.services.parsers.test_odf import NAMES, package
 from tests.services.parsers.test_structured import ARTICLE
 from tests.services.parsers.test_xlsb import yields
@@ -264,19 +264,7 @@ def letter() -> bytes:
 
 
 def outlook() -> bytes:
-    parts: Tree = {
-        "__substg1.0_1000001F": text("Hello Ben,\r\n\r\nsee below."),
-        "__attach_version1.0_#00000000": {
-            "__properties_version1.0": properties(8),
-            "__substg1.0_3707001F": text("notes.txt"),
-            "__substg1.0_37010102": b"Attached words. " * 300,
-        },
-        "__attach_version1.0_#00000001": {
-            "__properties_version1.0": properties(8),
-            "__substg1.0_3701000D": mail(**{"__substg1.0_1000001F": text("Inner words")}),
-        },
-    }
-    return compound(mail(**parts))
+    return compound(with_attachments())
 
 
 def table(delimiter: str = ",") -> str:

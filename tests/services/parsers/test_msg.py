@@ -99,7 +99,8 @@ def write(folder: Path, tree: Tree) -> Path:
     return path
 
 
-def test_headers_body_and_names_of_attachments(tmp_path: Path) -> None:
+def with_attachments() -> Tree:
+    """A letter with a text file and another message attached."""
     parts: Tree = {
         "__substg1.0_1000001F": text("Hello Ben,\r\n\r\nsee below."),
         "__attach_version1.0_#00000000": {
@@ -112,7 +113,11 @@ def test_headers_body_and_names_of_attachments(tmp_path: Path) -> None:
             "__substg1.0_3701000D": mail(**{"__substg1.0_1000001F": text("Inner words")}),
         },
     }
-    document = parse(write(tmp_path, mail(**parts)), "mail.doc")
+    return mail(**parts)
+
+
+def test_headers_body_and_names_of_attachments(tmp_path: Path) -> None:
+    document = parse(write(tmp_path, with_attachments()), "mail.doc")
     assert [block.text for block in document.blocks] == [
         "From: Ann <ann@x.org>\nTo: Ben; Zoë\nDate: Tue, 14 Nov 2023 22:13:20 +0000\n"
         "Subject: Tide tables",
