@@ -8,7 +8,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,13 +73,15 @@ def median_ms(action: Callable[[], object], times: int) -> float:
 
 
 @contextmanager
-def data_folder() -> Any:
-    """A data folder of its own for the time of a benchmark; the model cache stays shared."""
-    with TemporaryDirectory(prefix="halo-bench-") as folder:
+def data_folder(kept: Path | None = None) -> Any:
+    """A data folder for the time of a benchmark, the one to be ``kept`` or one that is removed; the
+    model cache stays shared."""
+    with ExitStack() as stack:
+        folder = kept or Path(stack.enter_context(TemporaryDirectory(prefix="halo-bench-")))
         before = os.environ.get("HALO_DATA_DIR")
-        os.environ["HALO_DATA_DIR"] = folder
+        os.environ["HALO_DATA_DIR"] = str(folder.absolute())
         try:
-            yield Path(folder)
+            yield folder
         finally:
             if before is None:
                 del os.environ["HALO_DATA_DIR"]

@@ -8,13 +8,14 @@ one holds. It compares figures, never opinions, and rather misses a difference t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.evidence import Candidate
 from services.figures import Quantity
 from services.quantities import read_figures
-from services.questions import Question
+from services.questions import Question, years
 from services.words import is_stop, stem, words
 
 APART = 0.005
@@ -24,6 +25,8 @@ _BEFORE, _BETWEEN = 2, 3
 
 _CHANGES = ("by", "um")
 """Before a figure that says how much something moved, not how much it is."""
+
+_HOW = re.compile(r"\b(?:how|wie) \w+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def stated(question: Question, candidate: Candidate) -> Stated | None:
     """The figure a candidate states for the question; None where that is not plain."""
     if candidate.features.get("other_year"):
         return None
-    asked = question.terms.keys() - question.years
+    how = {stem(word.folded) for match in _HOW.finditer(question.text) for word in words(match[0])}
+    asked = question.terms.keys() - question.years - how
     if candidate.unit.kind == "row" and candidate.heads:
         text = _cell(question, candidate, asked)
     else:
@@ -76,15 +80,21 @@ def stated(question: Question, candidate: Candidate) -> Stated | None:
 
 
 def _first(text: str) -> Quantity | None:
-    """The first figure of ``text`` unless a second makes it a range ("11.8 % to 12.4 %")."""
-    found = [q for q in read_figures(text).quantities if not q.loose]
-    if not found:
+    """The first figure of ``text`` unless it is rough or a second makes it a range ("11.8 % to
+    12.4 %")."""
+    found = _figures(text)
+    if not found or found[0].loose:
         return None
     if len(found) > 1:
         between = text[found[0].end : found[1].start].strip().lower()
         if between in ("to", "bis", "-", "–", "and", "und"):
             return None
     return found[0]
+
+
+def _figures(text: str) -> list[Quantity]:
+    """The figures of ``text`` without its years."""
+    return [q for q in read_figures(text).quantities if not years(q.text)]
 
 
 def _cell(question: Question, candidate: Candidate, asked: set[str]) -> str:
@@ -114,7 +124,7 @@ def _following(text: str, asked: set[str]) -> str:
     if first > _BEFORE or last - first >= len(asked) + 1:
         return ""
     rest = text[content[last].end :]
-    quantity = next(iter(read_figures(rest).quantities), None)
+    quantity = next(iter(_figures(rest)), None)
     if quantity is None:
         return ""
     way = words(rest[: quantity.start])
