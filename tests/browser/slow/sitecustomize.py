@@ -72,7 +72,7 @@ for folder in sys.path:
         exec(compile(guard.read_text(encoding="utf-8"), str(guard), "exec"), {})
         break
 
-if "interfaces.screen" in sys.orig_argv:  # not in the processes that read files
+if "panels.start" in sys.orig_argv:  # not in the processes that read files
     import services.chat
 
     services.chat.answer_question = answer

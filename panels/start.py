@@ -1,4 +1,4 @@
-"""Starts the screen: ``python -m interfaces.screen [--port 8501]``.
+"""Starts the screen: ``python -m panels.start [--port 8501]``.
 
 Streamlit runs ``app.py`` as ``streamlit run app.py`` would; this only takes work out of the way of
 the first page (docs/benchmarks.md). While a browser loads Streamlit's own page, the server is idle:
