@@ -15,7 +15,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from panels import components, frame, import_report, reading, source_menu, state, text
+from panels import components, frame, guide, reading, source_menu, state, text
 from panels.places import address, file_name, icon_of, page_place
 from panels.state import Place
 from panels.text import t
@@ -82,7 +82,7 @@ def draw(workspace: Workspace, views: list[SourceView]) -> None:
         heading(source.source.name, icon_of(source.source.name, source.source.origin))
         frame.gap()
         source_menu.draw(workspace, source, where="viewer")
-    import_report.draw(document.report)
+    guide.draw(workspace, source.source, document)
     if source.source.url:
         came_from(source.source, document)
     content(view)

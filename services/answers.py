@@ -19,7 +19,7 @@ from services.embeddings import Embedder
 from services.evidence import Candidate, gather, score
 from services.models import Answer, Citation, Claim, Finding, Hit, Quote, SearchResult, Support
 from services.questions import Question, read_question
-from services.sentences import Sentence
+from services.sentences import Sentence, without_mark
 from services.words import language
 
 QUOTE_CHARS = 600
@@ -259,10 +259,9 @@ def _reading(candidate: Candidate) -> str:
     unit = candidate.unit
     if unit.kind == "row" and candidate.heads:
         return _read_row(unit, candidate.heads)
-    return _BULLET.sub("", " ".join(unit.text.split()))
+    return without_mark(unit.text)
 
 
-_BULLET = re.compile(r"^[-*+•‣◦▪●–—] ")
 _AMOUNT = re.compile(
     r"[-−+(]?\s*[$€£¥]?\s*(?!(?:19|20)\d\d\b)\d[\d.,]*+(?!\s*(?!million|billion)[^\W\d_])"
 )
