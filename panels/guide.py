@@ -1,4 +1,4 @@
-"""The guide above an opened source: what it is about, what it speaks of, and what was read of it."""
+"""The guide above an opened source: what it is about, its subjects, and what was read of it."""
 
 from __future__ import annotations
 
