@@ -44,6 +44,8 @@ from services.tables import writing_table
 from services.workspace import Workspace, open_workspace
 
 BATCH = 10_000
+REFRESHED_AFTER = 10
+"""Batches."""
 IN_A_SOURCE = 50
 CHOSEN = (None, 5, 50, 500)
 QUERIES = 100
@@ -72,7 +74,7 @@ def load(workspace: Workspace, real: varied.Base, count: int) -> float:
     sources: list[Source] = []
     name, table = writing_table(workspace)
     document = Document()
-    for texts, vectors in varied.batches(real, count, BATCH):
+    for number, (texts, vectors) in enumerate(varied.batches(real, count, BATCH), start=1):
         rows: list[dict[str, Any]] = []
         for at in range(0, len(texts), IN_A_SOURCE):
             title = f"Paper {len(sources):05d}"
@@ -87,7 +89,8 @@ def load(workspace: Workspace, real: varied.Base, count: int) -> float:
             sources.append(source.model_copy(update=fields))
         table.add(rows)
         table.fill([item["chunk_id"] for item in rows], vectors)
-        table.refresh(busy=True)
+        if number % REFRESHED_AFTER == 0:
+            table.refresh(busy=True)
         print(f"{len(sources) * IN_A_SOURCE:,} loaded", file=sys.stderr, flush=True)
     table.refresh()
     save_sources(sources, workspace)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from filelock import FileLock
 
-from services import jsonfile, trash
+from services import jsonfile, probes, trash
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import (
@@ -516,6 +516,7 @@ def answer_question(
         raise _nothing_to_read(wanted)
     tell("searching")
     result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
+    probes.remember(workspace, question, result.hits)
     tell("reading")
     return extractive_answer(question, result, _embedder(workspace, result))
 

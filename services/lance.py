@@ -375,11 +375,7 @@ class VectorTable:
         them, compact many small fragments. ``busy``: more rows are about to come."""
         with self._upkeep, _told("tidying the index"):
             self._make(indexes.missing(self._table))
-            fragments = int(self._table.stats()["fragment_stats"]["num_small_fragments"])
-            share = self.count() // REFRESH_SHARE if busy else 0
-            if fragments >= COMPACT_FRAGMENTS or indexes.outside(self._table) >= max(
-                REFRESH_ROWS, share
-            ):
+            if self._frayed(busy=busy):
                 self._optimize()
             if (better := indexes.outgrown(self._table)) is not None:
                 old = indexes.vector_names(self._table)
@@ -387,14 +383,25 @@ class VectorTable:
                 for name in old:
                     self._attempt(partial(self._table.drop_index, name), "tidying the index")
 
-    def tidy(self) -> bool:
-        """Give back the space of old versions: each write leaves one, with what it replaced.
-        Returns whether there was anything to do."""
+    def due(self) -> bool:
+        """True when ``refresh`` would do something."""
+        with _told("reading the index"):
+            return self._frayed() or indexes.outgrown(self._table) is not None
+
+    def _frayed(self, *, busy: bool = False) -> bool:
+        most = max(REFRESH_ROWS, self.count() // REFRESH_SHARE if busy else 0)
+        fragments = int(self._table.stats()["fragment_stats"]["num_small_fragments"])
+        return fragments >= COMPACT_FRAGMENTS or indexes.outside(self._table) >= most
+
+    def worn(self) -> bool:
+        """True when ``tidy`` would give back space."""
+        with _told("tidying the index"):
+            return len(self._table.list_versions()) > KEPT_VERSIONS
+
+    def tidy(self) -> None:
+        """Give back the space of old versions: each write leaves one, with what it replaced."""
         with self._upkeep, _told("tidying the index"):
-            if len(self._table.list_versions()) <= KEPT_VERSIONS:
-                return False
             self._optimize()
-            return True
 
     def _optimize(self) -> None:
         self._attempt(
