@@ -1,11 +1,11 @@
 """Does the notebook still find what it found? Its own recent questions say so.
 
 A few questions are kept with the places of the passages that were found first. Before the index is
-rebuilt, moved to another embedder or compacted they are asked once more, and again afterwards; what
-is no longer found is told (a notice on the screen, ``halo doctor``), never passed over. Passages are
-compared by their place in the source, because a rebuild gives them new ids. Sources that came in
-meanwhile are left out. Nothing of this leaves the machine: with a hosted embedder the questions are
-asked of the full text alone.
+rebuilt, moved to another embedder or compacted they are asked once more, and again afterwards. What
+is no longer found is told (a notice on the screen, ``halo doctor``), never passed over. Passages
+are compared by their place in the source, because a rebuild gives them new ids; sources that came
+in meanwhile are left out. Nothing of this leaves the machine: with a hosted embedder the questions
+are asked of the full text alone.
 """
 
 from __future__ import annotations
@@ -155,8 +155,5 @@ def _place(hit: Hit) -> Place:
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """True when two passages share text of a source."""
-    return (
-        one["source_id"] == other["source_id"]
-        and one["start"] < other["end"]
-        and other["start"] < one["end"]
-    )
+    overlap = min(one["end"], other["end"]) - max(one["start"], other["start"])
+    return bool(one["source_id"] == other["source_id"] and overlap > 0)
