@@ -50,6 +50,7 @@ IN_A_SOURCE = 50
 CHOSEN = (None, 5, 50, 500)
 QUERIES = 100
 EXACT_QUERIES = 40
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Given:
@@ -124,7 +125,7 @@ def measure(workspace: Workspace, real: varied.Base, count: int) -> list[dict[st
         if chosen and chosen > len(ids) // 2:
             continue
         some = None if chosen is None else list(rng.choice(ids, chosen, replace=False))
-        for mode in get_args(Mode):
+        for mode in MODES:
             times, bare = [], []
             for question in real.questions[:20]:
                 search(workspace, question, mode=mode, source_ids=some)
