@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ COMPACT_FRAGMENTS = 64
 KEPT_VERSIONS = 16
 """So many old versions are tolerated before those that no reader can be at are removed."""
 _KEEP_VERSIONS = dt.timedelta(minutes=10)
+INDEX_CACHE, METADATA_CACHE = 512 * 2**20, 128 * 2**20
+"""Bytes that LanceDB may keep in memory for all tables of this process."""
 _IDENTITY = b"halo.embedder"
 
 _SOURCE_PLACE = re.compile(r",? ?\S*\.rs:\d+(?::\d+)?")
@@ -120,12 +122,19 @@ def connect(uri: str) -> Any:
             try:
                 _connections[uri] = import_lancedb().connect(
                     uri,
+                    session=_session(),
                     read_consistency_interval=dt.timedelta(seconds=read_consistency()),
                     storage_options=_storage_options(uri),
                 )
             except _FAULTS as error:
                 raise _storage_error(error, "opening the index") from error
         return _connections[uri]
+
+
+@functools.cache
+def _session() -> Any:
+    """What bounds the caches, shared by all places."""
+    return import_lancedb().Session(INDEX_CACHE, METADATA_CACHE)
 
 
 def _storage_options(uri: str) -> dict[str, str] | None:
@@ -381,7 +390,9 @@ class VectorTable:
                 old = indexes.vector_names(self._table)
                 self._make([better])
                 for name in old:
-                    self._attempt(partial(self._table.drop_index, name), "tidying the index")
+                    self._attempt(
+                        functools.partial(self._table.drop_index, name), "tidying the index"
+                    )
 
     def due(self) -> bool:
         """True when ``refresh`` would do something."""
@@ -410,7 +421,9 @@ class VectorTable:
 
     def _make(self, wanted: Iterable[indexes.Making]) -> None:
         for new in wanted:
-            make = partial(self._table.create_index, new.column, config=new.config, name=new.name)
+            make = functools.partial(
+                self._table.create_index, new.column, config=new.config, name=new.name
+            )
             self._attempt(make, "building the index")
 
     def _run(self, query: Any, k: int, scope: Scope) -> Any:
@@ -438,7 +451,7 @@ class VectorTable:
 def _rows(found: Any, measures: list[float]) -> list[Row]:
     ids = (found[name].to_pylist() for name in ("chunk_id", "source_id", "revision"))
     return [
-        Row(chunk_id, source_id, revision, partial(_chunk, found, at), measure)
+        Row(chunk_id, source_id, revision, functools.partial(_chunk, found, at), measure)
         for at, (chunk_id, source_id, revision, measure) in enumerate(
             zip(*ids, measures, strict=True)
         )
