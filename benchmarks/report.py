@@ -7,8 +7,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,15 +73,14 @@ def median_ms(action: Callable[[], object], times: int) -> float:
 
 
 @contextmanager
-def data_folder(kept: Path | None = None) -> Any:
-    """A data folder for the time of a benchmark, the one to be ``kept`` or one that is removed; the
+def data_folder(kept: Path | None = None) -> Iterator[Path]:
+    """A data folder for the time of a benchmark: the one that is ``kept``, or one of its own. The
     model cache stays shared."""
-    with ExitStack() as stack:
-        folder = kept or Path(stack.enter_context(TemporaryDirectory(prefix="halo-bench-")))
+    with nullcontext(kept) if kept else TemporaryDirectory(prefix="halo-bench-") as folder:
         before = os.environ.get("HALO_DATA_DIR")
-        os.environ["HALO_DATA_DIR"] = str(folder.absolute())
+        os.environ["HALO_DATA_DIR"] = str(Path(folder).absolute())
         try:
-            yield folder
+            yield Path(folder)
         finally:
             if before is None:
                 del os.environ["HALO_DATA_DIR"]

@@ -404,6 +404,7 @@ def _rm(options: argparse.Namespace, workspace: Workspace) -> int:
 
 def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
     from interfaces.shapes import read_again
+    from services import probes
     from services.ingestion import reindex_sources, set_language
     from services.pipeline import Pipeline
 
@@ -417,7 +418,11 @@ def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
     worker.stop()
     results = [result.model_dump(mode="json") for result in read_again(workspace, ids)]
     failed = sum(result["status"] != "ready" for result in results)
-    _done(options, {"sources": results}, f"{len(results) - failed} of {len(results)} ready.")
+    lost = probes.after(workspace)
+    said = f"{len(results) - failed} of {len(results)} ready."
+    if lost:
+        said += f" {len(lost)} recent questions find less than before: “halo doctor” names them."
+    _done(options, {"sources": results}, said)
     return 1 if failed else 0
 
 

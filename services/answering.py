@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from services import probes
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, NotFoundError, UserInputError
 from services.models import Answer, SearchResult, Source
+from services.overview import overview
+from services.questions import asks_for_the_whole
 from services.search import search
 from services.storage import load_sources
 from services.tables import current_name, named_table
@@ -56,7 +59,12 @@ def answer_question(
     if not any(source.answerable for source in wanted):
         raise _nothing_to_read(wanted)
     tell("searching")
+    if asks_for_the_whole(question):
+        answer = overview(workspace, [source for source in wanted if source.answerable])
+        if answer.grounded:
+            return answer
     result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
+    probes.remember(workspace, question, result.hits)
     tell("reading")
     return extractive_answer(question, result, _embedder(workspace, result))
 

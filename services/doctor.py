@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from services import embeddings, jobs, lance, sweep
+from services import embeddings, jobs, lance, probes, sweep
 from services.embeddings import get_embedder
 from services.errors import DamagedFileError, HaloError, StorageError
 from services.ingestion import reindex_sources, resume_missing_jobs
@@ -50,6 +50,7 @@ def examine(workspace: Workspace) -> list[Check]:
         ("originals", _originals),
         ("documents", _documents),
         ("index", _index),
+        ("recent questions", _questions),
         ("embedder", _embedder),
         ("work", _work),
     ]
@@ -75,7 +76,7 @@ def _folder(workspace: Workspace) -> tuple[bool, str]:
 
 def _sources(workspace: Workspace) -> tuple[bool, str]:
     sources = load_sources(workspace)
-    notices = workspace.notices()
+    notices = [notice for notice in workspace.notices() if notice.code != "finds_lost"]
     if notices:
         return False, " ".join(notice.message for notice in notices)
     bad = [s.name for s in sources if s.status in ("failed", "needs_password", "cancelled")]
@@ -128,6 +129,17 @@ def _index(workspace: Workspace) -> tuple[bool, str]:
     short = _short_of_rows(workspace)
     total = sum(source.chunks for source in load_sources(workspace) if source.answerable)
     return not short, _missing([s.name for s in short], f"{total} passages, all there")
+
+
+def _questions(workspace: Workspace) -> tuple[bool, str]:
+    compared = probes.last(workspace)
+    if compared is None:
+        return True, "the index was not rebuilt since they were asked"
+    asked, lost = compared
+    if not lost:
+        return True, f"{asked} find after work on the index what they found before"
+    named = "; ".join(f"“{question}”" for question in lost[:5])
+    return False, f"{len(lost)} of {asked} find less than before work on the index: {named}"
 
 
 def _embedder(workspace: Workspace) -> tuple[bool, str]:

@@ -11,9 +11,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from services import jobs, trash
+from services import jobs, probes, trash
 from services.chunking import passage_text
 from services.embeddings import get_embedder
 from services.errors import HaloError, unexpected
@@ -54,8 +55,10 @@ class Indexer:
         self._buffer: list[tuple[Task, str, Any]] = []
         self._finished: list[Task] = []
         self._flushed = self._committed = time.monotonic()
-        self._touched: dict[int, VectorTable] = {}
+        self._touched: dict[int, tuple[Workspace, VectorTable]] = {}
         self._writes = 0
+        self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="halo-upkeep")
+        self._refreshed: Future[None] | None = None
         self._stopping = False
 
     def add(self, task: Task) -> None:
@@ -112,7 +115,7 @@ class Indexer:
                 elif in_hand:
                     self._embed_slice()
                 if self._writes >= REFRESH_WRITES or not (in_hand or self._texts):
-                    self._refresh_tables()
+                    self._refresh_tables(busy=bool(in_hand or self._texts))
             except Exception as error:  # the job runner must outlive any single fault
                 log.exception("an unexpected fault while indexing")
                 in_hand = [*texts, *self._to_embed, *self._finished]
@@ -122,7 +125,8 @@ class Indexer:
                     task.fail(unexpected("Reading", error))
             if self._texts and not in_hand:
                 time.sleep(0.02)  # more is being read; it will be committed together
-        self._refresh_tables()
+        self._upkeep.shutdown()
+        self._refresh(list(self._touched.values()))
 
     def _text_is_due(self) -> bool:
         """A single source's text is committed at once, those of many together twice a second."""
@@ -135,7 +139,7 @@ class Indexer:
                 table = group[0].table
                 assert table is not None
                 table.add([row for task in group for row in task.rows])
-                self._wrote(table)
+                self._wrote(workspace, table)
                 first = [task for task in group if not task.keeps_old and not task.job.moving]
                 gone = _commit(workspace, {task.source.id: task.fields for task in first}, first)
             except HaloError as error:
@@ -208,11 +212,11 @@ class Indexer:
             return
         buffer, self._buffer = self._buffer, []
         table.fill([key for _, key, _ in buffer], np.stack([vector for _, _, vector in buffer]))
-        self._wrote(table)
+        self._wrote(buffer[0][0].workspace, table)
 
-    def _wrote(self, table: VectorTable) -> None:
+    def _wrote(self, workspace: Workspace, table: VectorTable) -> None:
         self._writes += 1
-        self._touched[id(table)] = table
+        self._touched[id(table)] = (workspace, table)
 
     def _finish(self, tasks: list[Task]) -> None:
         """Commit sources whose vectors are all there."""
@@ -235,13 +239,23 @@ class Indexer:
             if moving:
                 commit_move(workspace, moving[0].job.table)
 
-    def _refresh_tables(self) -> None:
-        """Bring the indexes of what was written up to date."""
+    def _refresh_tables(self, *, busy: bool) -> None:
+        """Bring the indexes of what was written up to date, beside further work."""
+        if self._refreshed is not None and not self._refreshed.done():
+            return  # what was written meanwhile is looked at when that is over
         self._writes = 0
-        while self._touched:
-            _, table = self._touched.popitem()
+        if self._touched:
+            touched, self._touched = list(self._touched.values()), {}
+            self._refreshed = self._upkeep.submit(self._refresh, touched, busy=busy)
+
+    def _refresh(self, touched: list[tuple[Workspace, VectorTable]], *, busy: bool = False) -> None:
+        for workspace, table in touched:
             try:
-                table.refresh()
+                if busy:
+                    table.refresh(busy=True)
+                elif table.due():
+                    with probes.compared(workspace):
+                        table.refresh()
             except HaloError as error:  # the index answers as it is; the next batch tries again
                 log.warning("%s", error)
 

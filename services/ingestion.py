@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services import jobs, trash
+from services import jobs, probes, trash
 from services.adding import ARCHIVE, add_files, add_text
 from services.errors import HaloError, NotFoundError, UserInputError
 from services.intake import Incoming, folder_files, title_name
@@ -197,6 +197,7 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     ]
     if wanted is not None and not chosen:
         raise NotFoundError("There is no such source.", code="no_such_source")
+    probes.before(workspace)
     target = target_table(workspace) if wanted is None else ""
     unread = {s.id: {"status": "queued", "error": None} for s in chosen if not s.answerable}
     with jobs.queueing(workspace):

@@ -27,7 +27,7 @@ from typing import Literal
 from filelock import FileLock
 from pydantic import ValidationError
 
-from services import adding, embeddings, ingestion, jobs, sweep, unpacking
+from services import adding, embeddings, ingestion, jobs, probes, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
 from services.errors import (
@@ -209,6 +209,8 @@ class Pipeline:
             moving = [job for job in jobs.all_jobs(workspace) if job.moving]
             if moving and all(job.state == "waiting" for job in moving):
                 commit_move(workspace, moving[0].table)
+            if not jobs.ids(workspace):
+                probes.after(workspace)
 
     def _queue_of(self, source: Source | None, job: Job) -> deque[tuple[Workspace, Job]]:
         if source and source.url and is_due(source, job):

@@ -139,6 +139,31 @@ def read_question(text: str) -> Question:
     )
 
 
+_WHOLE = re.compile(
+    r"\b(?:about|overview|summar\w+|gist|main|key|most important|deals? with|contains?|content|"
+    r"überblick|übersicht|zusammenfass\w*|fasse?|geht|handel\w*|inhalt\w*|wichtigst\w*)\b",
+    re.IGNORECASE,
+)
+_ANY_SOURCE = frozenset(
+    "source sources document documents file files text texts paper papers notebook report reports "
+    "material everything all point points topic topics idea ideas finding findings message thing "
+    "messages things content contents about overview summary summaries summarise summarize gist "
+    "main key important deal deals contain contains short brief briefly please sum "
+    "quelle quellen dokument dokumente datei dateien text texte notizbuch bericht berichte alle "
+    "unterlagen material alles punkte punkt themen thema aussagen aussage ergebnisse inhalt inhalte "
+    "uberblick ubersicht zusammenfassung zusammen fass fasse zusammenfassen geht handelt handeln "
+    "wichtigste wichtigsten wesentlichen kurz knapp hier darin drin erstelle mach worum wovon gib "
+    "gebe".split()
+)
+"""Words of a question for the whole: they name nothing that a passage could hold."""
+
+
+def asks_for_the_whole(text: str) -> bool:
+    """Whether a question asks what the sources are about, and of nothing in them."""
+    said = [w.folded for w in words(text) if not is_stop(w.folded)]
+    return _WHOLE.search(text) is not None and all(word in _ANY_SOURCE for word in said)
+
+
 def _is_name(word: Word, at: int, spoken: str | None) -> bool:
     if any(c.isdigit() for c in word.text):
         return True

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from services import jobs, trash
+from services import jobs, probes, trash
 from services.lance import VectorTable, connect, drop_table, open_table
 from services.storage import load_sources
 from services.unpacking import FOLDERS
@@ -100,8 +100,9 @@ def _sweep_rows(workspace: Workspace) -> int:
     in_use = {source.table for source in load_sources(workspace) if source.table}
     at_work = bool(jobs.all_jobs(workspace))
     for name, table in list(_tables(workspace)):
-        if not at_work:
-            table.tidy()
+        if not at_work and table.worn():
+            with probes.compared(workspace):
+                table.tidy()
         kept, _ = _kept(workspace)
         dead = [
             revision

@@ -17,12 +17,14 @@ from filelock import FileLock, Timeout
 
 from services import settings
 from services.errors import ForeignFolderError, NewerFormatError, NotFoundError, from_os_error
-from services.jsonfile import JsonFile
+from services.jsonfile import JsonFile, read_json
 from services.models import new_id, now
 
 FORMAT = 1
 """Version of the folder's layout, stored in config.json; its absence marks a foreign folder."""
 
+LOST_FINDS = "lost-finds.json"
+"""End of the name of a note that work on the index lost finds (``services.probes``)."""
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -168,6 +170,17 @@ def folder_stamp(path: Path) -> int:
 
 
 def _notice(path: Path) -> Notice:
+    if path.name.endswith(LOST_FINDS):
+        found = read_json(path)
+        count, asked = len(found["lost"]), found["asked"]
+        first = "; ".join(f"“{question}”" for question in found["lost"][:3])
+        return Notice(
+            path.name,
+            "finds_lost",
+            f"After work on the index, {count} of {asked} recent questions no longer find all that "
+            f"they found before: {first}.",
+            {"n": count, "asked": asked, "questions": first},
+        )
     name = path.name.removesuffix(".missing").split("-", 1)[-1]
     if path.name.endswith(".missing"):
         return Notice(
