@@ -83,7 +83,7 @@ def digest(source: Source, document: Document, *, points: int = 5, topics: int =
 
 def _place_weight(number: int, unit: Sentence, *, opening: bool) -> float:
     first = next(iter(words(unit.text)), None)
-    weight = _FIRST if number < 3 else _OPENING if opening else 1.0
+    weight = _FIRST if number < 2 else _OPENING if opening else 1.0
     return weight * (_POINTING if first and first.text.lower() in _POINTS else 1.0)
 
 
@@ -102,10 +102,12 @@ def _units(document: Document) -> Iterator[tuple[Block, Sentence, bool]]:
 
 def _stands_alone(unit: Sentence) -> bool:
     text = unit.text
-    if not _SHORTEST <= len(text) <= _LONGEST_QUOTE or _UNSURE.search(text):
+    latin = script(text) == "latin"
+    shortest = _SHORTEST if latin else _SHORTEST // 2
+    if not shortest <= len(text) <= _LONGEST_QUOTE or _UNSURE.search(text):
         return False
-    if script(text) != "latin":
-        return len(text) >= _SHORTEST // 2
+    if not latin:
+        return True
     found = words(text)
     little = sum(is_stop(word.folded) for word in found)
     figures = sum(any(c.isdigit() for c in word.text) for word in found)

@@ -150,10 +150,10 @@ _ANY_SOURCE = frozenset(
     "messages things content contents about overview summary summaries summarise summarize gist "
     "main key important deal deals contain contains short brief briefly please sum "
     "quelle quellen dokument dokumente datei dateien text texte notizbuch bericht berichte alle "
-    "unterlagen material alles punkte punkt themen thema aussagen aussage ergebnisse inhalt inhalte "
-    "uberblick ubersicht zusammenfassung zusammen fass fasse zusammenfassen geht handelt handeln "
-    "wichtigste wichtigsten wesentlichen kurz knapp hier darin drin erstelle mach worum wovon gib "
-    "gebe".split()
+    "unterlagen material alles punkte punkt themen thema aussagen aussage ergebnisse inhalt "
+    "uberblick ubersicht zusammenfassung zusammen fass fasse zusammenfassen geht handelt "
+    "inhalte handeln wichtigste wichtigsten wesentlichen kurz knapp hier darin drin erstelle mach "
+    "worum wovon gib gebe".split()
 )
 """Words of a question for the whole: they name nothing that a passage could hold."""
 

@@ -75,4 +75,4 @@ for folder in sys.path:
 if "panels.start" in sys.orig_argv:  # not in the processes that read files
     import services.turns
 
-    services.turns.answer_question = answer
+    services.turns.answer_question = answer  # type: ignore[attr-defined]
