@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from services.errors import DamagedFileError, NotFoundError
+from services.errors import AmbiguousNameError, DamagedFileError, NotFoundError
 from services.jsonfile import JsonFile, made_before
 from services.models import Message, Note, Source, Stored
 from services.workspace import Workspace, open_workspace
 
+_NAMED = 8
+"""How many sources a sentence lists by name."""
 _SESSION = re.compile(r"[0-9a-f]{32}")
 Row = dict[str, Any]
 Shared = Mapping[str, Any]
@@ -102,6 +104,33 @@ def get_source(source_id: str, workspace: Workspace | None = None) -> Source:
         code="no_such_source",
         step="It may have been deleted; “halo list” shows what is there.",
         id=source_id,
+    )
+
+
+def find_source(typed: str, workspace: Workspace | None = None) -> Source:
+    """The record that a user means by an id, a name, or the beginning of either; what is typed out
+    in full goes before what only begins so, and upper or lower case makes no difference.
+
+    Raises NotFoundError, and AmbiguousNameError where several are meant.
+    """
+    wanted = typed.strip().casefold()
+    sources = load_sources(workspace) if wanted else []
+    meant = (
+        [source for source in sources if source.id == wanted]
+        or [source for source in sources if source.name == typed]
+        or [source for source in sources if source.name.casefold() == wanted]
+        or [s for s in sources if s.id.startswith(wanted) or s.name.casefold().startswith(wanted)]
+    )
+    if len(meant) < 2:
+        return meant[0] if meant else get_source(typed, workspace)
+    listed = ", ".join(f"“{source.name}” ({source.id[:12]})" for source in meant[:_NAMED])
+    more = f" and {len(meant) - _NAMED} more" if len(meant) > _NAMED else ""
+    raise AmbiguousNameError(
+        f"“{typed}” names {len(meant)} sources: {listed}{more}.",
+        step="Type more of the name, or the id.",
+        typed=typed,
+        count=len(meant),
+        sources=f"{listed}{more}",
     )
 
 
