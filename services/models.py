@@ -163,6 +163,15 @@ class ImportReport(Stored):
                 count=count,
             )
 
+    def note_hidden(self, count: int) -> None:
+        """Say in how many places text was left out that the file's own program does not show."""
+        if count:
+            self.note(
+                "hidden_text",
+                f"It holds hidden text in {count} places, which was left out.",
+                count=count,
+            )
+
     @property
     def complete(self) -> bool:
         """True when every unit was read and nothing was cut or doubtful."""

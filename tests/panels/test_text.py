@@ -106,7 +106,7 @@ def raised() -> Iterator[tuple[str, str, set[str] | None]]:
             yield from (("finding", code, params) for code in constants(told))
         elif name in handed_on:
             yield from (("error", code, None) for code in constants(node.args[handed_on[name]]))
-        elif isinstance(kind := getattr(errors, name, None), type) and node.args:
+        elif (kind := getattr(errors, name, None)) and node.args:
             codes = constants(given["code"]) if "code" in given else [kind.code]
             yield from (("error", code, None if "**" in given else set(given)) for code in codes)
 
