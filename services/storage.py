@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from services.errors import AmbiguousNameError, DamagedFileError, NotFoundError
-from services.jsonfile import JsonFile, made_before
+from services.errors import AmbiguousNameError, NotFoundError
+from services.jsonfile import JsonFile, damaged_entry, made_before
 from services.models import Message, Note, Source, Stored
 from services.workspace import Workspace, open_workspace
 
@@ -56,12 +56,7 @@ def _load(file: JsonFile, model: type[S]) -> list[S]:
                 made or model.model_validate(row) for row, made in zip(rows, kept, strict=True)
             ]
         except ValidationError as error:
-            raise DamagedFileError(
-                f"The file {file.path.name} holds an entry that HALO cannot read.",
-                code="damaged_entry",
-                step="Run “halo doctor --repair”; it keeps all that can be read.",
-                file=file.path.name,
-            ) from error
+            raise damaged_entry(file.path.name) from error
         known = _models[file.path] = (rows, models)
     return list(known[1])
 
@@ -173,7 +168,10 @@ def load_notes(workspace: Workspace | None = None) -> list[Note]:
     """All notes in stored order; notes of old files without an id get one for good."""
     file = _notes_file(_at(workspace))
     if any(not row.get("id") for row in file.read()):
-        file.update(lambda rows: [as_row(Note.model_validate(row)) for row in rows])
+        try:
+            file.update(lambda rows: [as_row(Note.model_validate(row)) for row in rows])
+        except ValidationError as error:
+            raise damaged_entry(file.path.name) from error
     return _load(file, Note)
 
 

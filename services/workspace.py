@@ -80,7 +80,8 @@ class Workspace:
 
     def file(self, name: str, empty: Any) -> JsonFile:
         """The JSON file ``name`` of this notebook; ``empty``: its value before the first write."""
-        return JsonFile(self.root / name, empty, locks=self.locks, quarantine=self.quarantine)
+        path, objects = self.root / name, isinstance(empty, list)
+        return JsonFile(path, empty, self.locks, self.quarantine, objects=objects)
 
     @property
     def sources_file(self) -> JsonFile:

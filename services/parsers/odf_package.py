@@ -123,7 +123,7 @@ class OpenPackage:
                 return False
             for one in style:
                 if one.get(f"{TEXT}display"):
-                    return one.get(f"{TEXT}display") == "none"
+                    return str(one.get(f"{TEXT}display")) == "none"
             name = style.get(f"{STYLE}parent-style-name")
         return False
 

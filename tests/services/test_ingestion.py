@@ -1,5 +1,6 @@
 """Sources are added, replaced, renamed, deleted and brought back without losing anything."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -148,12 +149,17 @@ def test_one_bad_file_does_not_stop_the_others(library: Library) -> None:
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_kept(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HALO_UPLOAD_LIMIT_MB", "1")
-    (added,) = add_files(workspace, [Incoming("big.txt", b"x" * 1_000_001)])
-    assert (added.error or {})["code"] == "too_large"
+    data = b"x" * 1_000_001
+    (tmp_path / "big.txt").write_bytes(data)
+    for form in (data, tmp_path / "big.txt", io.BytesIO(data)):
+        (added,) = add_files(workspace, [Incoming("big.txt", form)])
+        assert (added.error or {})["code"] == "too_large"
     assert list(workspace.originals.iterdir()) == []
+    (source,) = load_sources(workspace)  # its row says how large it is, and stays one
+    assert (source.status, source.size) == ("failed", len(data))
 
 
 def test_a_missing_file_leaves_no_row(workspace: Workspace, tmp_path: Path) -> None:
