@@ -422,6 +422,8 @@ def _rm(options: argparse.Namespace, workspace: Workspace) -> int:
     names = [get_source(source_id, workspace).name for source_id in ids]
     entry = delete_sources(workspace, ids)
     said = f"Deleted “{names[0]}”." if len(ids) == 1 else f"Deleted {len(ids)} sources."
+    if not entry:
+        said += " The disk is full, so nothing of it was kept."
     return _done(options, {"deleted": ids, "trash_id": entry}, said)
 
 

@@ -2,12 +2,13 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from services import jobs
+from services import jobs, jsonfile
 from services.adding import add_files, add_text, settle_same_name
-from services.errors import NotFoundError, UserInputError
+from services.errors import DiskFullError, NotFoundError, UserInputError
 from services.ingestion import (
     cancel_source,
     delete_sources,
@@ -282,3 +283,31 @@ def test_content_is_queued_for_whoever_works_next(library: Library) -> None:
     library.wait([source.id])
     assert load_sources(library.workspace)[0].meta == "fetched today"
     assert found(library.workspace, "pumps") == ["Web page"]
+
+
+def test_on_a_full_disk_sources_are_deleted_for_good(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was deleted before keeps its way back; what is deleted makes room, not more files."""
+    first, kept, last = (
+        add_text(workspace, name, f"The text of {name}.").source_id or ""
+        for name in ("first", "kept", "last")
+    )
+    entry = delete_sources(workspace, [first])
+    path = original_path(workspace, last)
+    real = jsonfile.write_bytes
+
+    def full(target: Path, data: bytes, **more: Any) -> None:
+        if path.exists():
+            raise DiskFullError("The disk is full.")
+        real(target, data, **more)
+
+    monkeypatch.setattr(jsonfile, "write_bytes", full)
+    with pytest.raises(NotFoundError):
+        delete_sources(workspace, ["nothing"])
+    assert delete_sources(workspace, [last]) == ""
+    assert [source.id for source in load_sources(workspace)] == [kept]
+    assert original_path(workspace, kept).is_file()
+    assert [job.source_id for job in jobs.all_jobs(workspace)] == [kept]
+    restore_sources(workspace, entry)
+    assert original_path(workspace, first).is_file()
