@@ -187,13 +187,17 @@ def _notice(path: Path) -> Notice:
 
 
 def is_foreign(home: Path) -> bool:
-    """True for a folder with somebody else's state: HALO Core's JSON or table without our mark."""
-    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
-        config = Workspace(home).config_file.read()
-        if "halo_format" in config:
-            return False
+    """True for a folder with somebody else's state: HALO Core's JSON or table without our mark.
+
+    The mark is looked for last: HALO makes it first, so a folder that another process is just
+    preparing, or was killed over, is never taken for a foreign one.
+    """
     state = ("sources.json", "studio_notes.json", "studio_outputs.json", "chat_history")
-    return any((home / name).exists() for name in state) or any(home.glob("lancedb/*.lance"))
+    if not (any((home / name).exists() for name in state) or any(home.glob("lancedb/*.lance"))):
+        return False
+    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
+        return "halo_format" not in Workspace(home).config_file.read()
+    return True
 
 
 def open_workspace(notebook: str | None = None) -> Workspace:
@@ -249,14 +253,6 @@ def _prepare(workspace: Workspace) -> None:
                 step="Set HALO_DATA_DIR to a new, empty folder.",
                 folder=str(root),
             )
-        for folder in (
-            workspace.originals,
-            workspace.documents,
-            workspace.jobs,
-            workspace.locks,
-            workspace.chats,
-        ):
-            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise from_os_error(error, f"opening the data folder {root}") from error
     config = workspace.config_file.read()
@@ -271,3 +267,14 @@ def _prepare(workspace: Workspace) -> None:
             step="Update HALO, or set HALO_DATA_DIR to another folder.",
             found=config["halo_format"],
         )
+    try:
+        for folder in (
+            workspace.originals,
+            workspace.documents,
+            workspace.jobs,
+            workspace.locks,
+            workspace.chats,
+        ):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_os_error(error, f"opening the data folder {root}") from error
