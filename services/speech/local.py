@@ -107,5 +107,5 @@ def _sentences(segment: Any) -> list[Utterance]:
         sure = sum(word.probability for word in words) / len(words)
         end = segment.end if words is sentences[-1] else words[-1].end
         if text:
-            found.append(Utterance(words[0].start, end, text, sure < _DOUBTFUL))
+            found.append(Utterance(words[0].start, end, text, bool(sure < _DOUBTFUL)))
     return found

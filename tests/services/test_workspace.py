@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -154,18 +155,20 @@ def test_a_folder_whose_first_opening_was_broken_off_is_no_foreign_one(
 ) -> None:
     """Wherever a process dies, or stands while another opens the same folder."""
     steps = 0
-    real = {Path: Path.mkdir, JsonFile: JsonFile.update}
 
-    def step(kind: type, *args: Any, **options: Any) -> Any:
-        nonlocal steps
-        steps += 1
-        if steps == killed_at + 1:
-            raise KeyboardInterrupt
-        return real[kind](*args, **options)
+    def breaking_off(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps == killed_at + 1:
+                raise KeyboardInterrupt
+            return real(*args, **options)
+
+        return step
 
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(Path, "mkdir", lambda *args, **options: step(Path, *args, **options))
-        patch.setattr(JsonFile, "update", lambda *args: step(JsonFile, *args))
+        patch.setattr(Path, "mkdir", breaking_off(Path.mkdir))
+        patch.setattr(JsonFile, "update", breaking_off(JsonFile.update))
         open_workspace()
     opened = open_workspace()
     assert opened.chats.is_dir() and opened.config_file.read()["halo_format"]

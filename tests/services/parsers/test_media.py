@@ -60,6 +60,7 @@ def test_words_that_noise_makes_uncertain_are_doubted(tmp_path: Path) -> None:
     document = read(tmp_path, sounds.wav(((speech + noise) / 4).astype(np.float32)))
     (found,) = [one for one in document.report.findings if one.code == "speech_doubtful"]
     assert found.params["count"] >= found.params["total"] / 2
+    assert Document.model_validate_json(document.model_dump_json()) == document
     assert not document.report.complete
 
 
