@@ -54,6 +54,8 @@ class ListedSource(BaseModel):
     type_label: str
     meta: str
     parent: str | None
+    children: list[str]
+    """Ids of the sources that its attachments are, those that were there before among them."""
     status: str
     selected: bool
     """Whether questions include it."""
@@ -188,7 +190,9 @@ def _below(
         outcome: Literal["queued", "duplicate"] = "queued"
         if source.parent != parent:
             outcome = "duplicate"
-        yield added(workspace, Added(source.name, source.size, outcome, source_id))
+        one = added(workspace, Added(source.name, source.size, outcome, source_id))
+        one.parent = parent  # also of a source that was there before by itself
+        yield one
         yield from _below(workspace, source_id, attached, shown)
 
 
@@ -212,6 +216,7 @@ def listed(view: SourceView) -> ListedSource:
         type_label=source.type_label,
         meta=source.meta,
         parent=source.parent,
+        children=source.children or [],
         status=view.status,
         selected=source.selected,
         chunks=source.chunks,

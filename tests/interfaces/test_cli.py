@@ -2,6 +2,7 @@
 
 import json
 import threading
+from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -272,3 +273,20 @@ def test_a_protected_page_is_drawn_with_its_password(halo: Halo, tmp_path: Path)
     asked = ("visualize", "locked.pdf", "lighthouse", "--out", out)
     assert halo.json(*asked, want=1)["error"]["code"] == "needs_password"
     assert halo.json(*asked, "--password", "open")["page"] == 1
+
+
+def test_an_attachment_that_was_there_before_belongs_to_its_mail_too(
+    halo: Halo, wells: str, tmp_path: Path
+) -> None:
+    before = halo.json("add", wells)["sources"][0]
+    mail = EmailMessage()
+    mail["Subject"] = "The wells"
+    mail.set_content("See what is attached.")
+    mail.add_attachment(Path(wells).read_bytes(), "text", "markdown", filename="copy.md")
+    (tmp_path / "mail.eml").write_bytes(mail.as_bytes())
+    parent, child = halo.json("add", str(tmp_path / "mail.eml"))["sources"]
+    assert (child["id"], child["status"]) == (before["id"], "duplicate")
+    assert child["parent"] == parent["id"]
+    listed = {source["id"]: source for source in halo.json("list")["sources"]}
+    assert listed[parent["id"]]["children"] == [before["id"]]
+    assert listed[before["id"]]["parent"] is None, "it came by itself and stays when the mail goes"
