@@ -413,5 +413,6 @@ def leave(workspace: Workspace, number: int, verb: str) -> None:
         return
     if verb == "remove" and item.source_id:
         trash_id = ingestion.delete_sources(workspace, [item.source_id])
-        state.offer_undo("source", trash_id, item.name)
+        if trash_id:
+            state.offer_undo("source", trash_id, item.name)
     del added[number]

@@ -54,6 +54,8 @@ class Indexer:
         self._to_embed: deque[Task] = deque()
         self._buffer: list[tuple[Task, str, Any]] = []
         self._finished: list[Task] = []
+        self._gathered: VectorTable | None = None
+        """The table that the vectors in ``_buffer`` are for."""
         self._flushed = self._committed = time.monotonic()
         self._touched: dict[int, tuple[Workspace, VectorTable]] = {}
         self._writes = 0
@@ -120,7 +122,7 @@ class Indexer:
                 log.exception("an unexpected fault while indexing")
                 in_hand = [*texts, *self._to_embed, *self._finished]
                 self._to_embed.clear()
-                self._buffer, self._finished = [], []
+                self._buffer, self._finished, self._gathered = [], [], None
                 for task in in_hand:
                     task.fail(unexpected("Reading", error))
             if self._texts and not in_hand:
@@ -158,12 +160,33 @@ class Indexer:
 
     def _embed_slice(self) -> None:
         """Embed the next few passages, of as many sources as they come from."""
-        first = self._to_embed[0]
-        table = first.table
+        table = min(self._to_embed, key=_left).table
         assert table is not None
+        if self._gathered is not table:
+            self._settle()  # what was gathered for another table
+            self._gathered = table
+        slice_ = self._next_slice(table)
+        try:
+            if slice_:
+                vectors = get_embedder(table.identity).embed_passages([s[2] for s in slice_])
+                for (task, key, _), vector in zip(slice_, vectors, strict=True):
+                    self._buffer.append((task, key, vector))
+                    task.made += 1
+        except HaloError as error:
+            self._fail([task for task, _, _ in slice_], error)
+            return
+        if self._flush_is_due():
+            self._settle()
+        for task in {id(s[0]): s[0] for s in slice_}.values():
+            if task.pending and task.progress:
+                task.progress("embedding", task.made, task.total)
+
+    def _next_slice(self, table: VectorTable) -> list[tuple[Task, str, str]]:
+        """The passages to embed next: those of the source with the fewest left come first, so that
+        no small source waits for the vectors of a large one."""
         slice_: list[tuple[Task, str, str]] = []
-        for task in list(self._to_embed):
-            if len(slice_) >= SLICE or task.table is not table:
+        for task in sorted((task for task in self._to_embed if task.table is table), key=_left):
+            if len(slice_) >= SLICE:
                 break
             if jobs.is_cancelled(task.workspace, task.job.id):
                 self._to_embed.remove(task)
@@ -175,44 +198,42 @@ class Indexer:
             if not task.pending:
                 self._to_embed.remove(task)
                 self._finished.append(task)
-        try:
-            if slice_:
-                vectors = get_embedder(table.identity).embed_passages([s[2] for s in slice_])
-                for (task, key, _), vector in zip(slice_, vectors, strict=True):
-                    self._buffer.append((task, key, vector))
-                    task.made += 1
-            if self._flush_is_due(table):
-                self._flush(table)
-                finished, self._finished = self._finished, []
-                self._finish(finished)
-        except HaloError as error:
-            hit = [*self._finished, *(item[0] for item in (*slice_, *self._buffer))]
-            self._buffer, self._finished = [], []
-            for task in {id(task): task for task in hit}.values():
-                if task in self._to_embed:
-                    self._to_embed.remove(task)
-                task.fail(error)
-            return
-        for task in {id(s[0]): s[0] for s in slice_}.values():
-            if task.pending and task.progress:
-                task.progress("embedding", task.made, task.total)
+        return slice_
 
-    def _flush_is_due(self, table: VectorTable) -> bool:
+    def _flush_is_due(self) -> bool:
         """At once when nothing more of this table waits; else when enough or long enough."""
-        more = any(task.table is table for task in self._to_embed)
+        more = any(task.table is self._gathered for task in self._to_embed)
         waited = time.monotonic() - self._flushed
         finished_one = bool(self._finished) and waited > GATHER_SECONDS
         return not more or finished_one or len(self._buffer) >= FLUSH or waited > 2.0
 
-    def _flush(self, table: VectorTable) -> None:
-        import numpy as np
-
+    def _settle(self) -> None:
+        """Write the vectors that were gathered and commit the sources that have all of theirs."""
+        buffer, finished = self._buffer, self._finished
         self._flushed = time.monotonic()
-        if not self._buffer:
-            return
-        buffer, self._buffer = self._buffer, []
-        table.fill([key for _, key, _ in buffer], np.stack([vector for _, _, vector in buffer]))
-        self._wrote(buffer[0][0].workspace, table)
+        try:
+            if buffer:
+                import numpy as np
+
+                table = self._gathered
+                assert table is not None
+                table.fill(
+                    [key for _, key, _ in buffer], np.stack([vector for *_, vector in buffer])
+                )
+                self._wrote(buffer[0][0].workspace, table)
+            self._buffer, self._finished = [], []
+            self._finish(finished)
+        except HaloError as error:
+            self._fail([*finished, *(task for task, _, _ in buffer)], error)
+
+    def _fail(self, hit: list[Task], error: HaloError) -> None:
+        """Let go of sources that cannot go on."""
+        self._buffer = [item for item in self._buffer if item[0] not in hit]
+        self._finished = [task for task in self._finished if task not in hit]
+        for task in {id(task): task for task in hit}.values():
+            if task in self._to_embed:
+                self._to_embed.remove(task)
+            task.fail(error)
 
     def _wrote(self, workspace: Workspace, table: VectorTable) -> None:
         self._writes += 1
@@ -258,6 +279,11 @@ class Indexer:
                         table.refresh()
             except HaloError as error:  # the index answers as it is; the next batch tries again
                 log.warning("%s", error)
+
+
+def _left(task: Task) -> int:
+    """How many passages of a source still lack their vector."""
+    return len(task.pending)
 
 
 def _commit(

@@ -72,6 +72,8 @@ class Pipeline:
         self._to_read: deque[tuple[Workspace, Job]] = deque()
         self._to_hear: deque[tuple[Workspace, Job]] = deque()
         self._to_fetch: deque[tuple[Workspace, Job]] = deque()
+        self._turns: dict[Path, int] = {}
+        """By notebook, which turn of the readers was its last."""
         self._known: set[str] = set()
         self._indexer = Indexer(lambda: bool(self._to_read))
         self._stopping = False
@@ -310,7 +312,7 @@ class Pipeline:
                     self._wake.wait_for(lambda: any(queues) or self._stopping)
                     if self._stopping:
                         return
-                    workspace, job = next(filter(None, queues)).popleft()
+                    workspace, job = self._next(next(filter(None, queues)))
                 lock = jobs.take(workspace, job)
                 if lock is None:
                     self._known.discard(job.id)  # somebody else has it; look again later
@@ -318,6 +320,14 @@ class Pipeline:
                 self._run(workspace, job, lock, reader)
         finally:
             reader.close()
+
+    def _next(self, queue: deque[tuple[Workspace, Job]]) -> tuple[Workspace, Job]:
+        """Take the oldest job of the notebook whose turn was longest ago, so that one source of a
+        notebook never waits for hundreds of another."""
+        taken = min(queue, key=lambda item: self._turns.get(item[0].root, 0))
+        queue.remove(taken)
+        self._turns[taken[0].root] = max(self._turns.values(), default=0) + 1
+        return taken
 
     def _run(self, workspace: Workspace, job: Job, lock: FileLock, reader: Reader) -> None:
         try:

@@ -49,6 +49,7 @@ def _expire(workspace: Workspace) -> None:
     for entry in trash.entries(workspace):
         old = time.time() - float(entry["at"])
         if trash.expired(entry) or (entry["kind"] == "revision" and old > ROWS_GRACE):
+            shutil.rmtree(trash.notebook(workspace.home, entry["id"]), ignore_errors=True)
             trash.remove(workspace, entry["id"])
 
 

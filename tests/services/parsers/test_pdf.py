@@ -208,6 +208,53 @@ def test_financial_statement_is_one_table_with_one_head(tmp_path: Path) -> None:
     assert document.blocks[-1].text == LOREM[0]
 
 
+@pytest.mark.parametrize(
+    ("heads", "read"),
+    [
+        (
+            [{380: "Rigid"}, {300: "Flexibles", 380: "Packaging", 460: "Total"}],
+            "| Flexibles | Rigid Packaging | Total",
+        ),
+        (
+            [{380: "Years ended"}, {300: "2021", 380: "2022", 460: "2023"}],
+            "| Years ended 2021 | Years ended 2022 | Years ended 2023",
+        ),
+        (
+            [
+                {380: "Years ended June 30,"},
+                {380: "Rigid"},
+                {300: "Flexibles", 380: "Packaging", 460: "Total"},
+            ],
+            "| Years ended June 30, Flexibles | Years ended June 30, Rigid Packaging"
+            " | Years ended June 30, Total",
+        ),
+        (
+            [{380: "As reported"}, {300: "Q1", 380: "Q2", 460: "Q3"}],
+            "| As reported Q1 | As reported Q2 | As reported Q3",
+        ),
+    ],
+)
+def test_a_head_that_wraps_is_not_one_that_spans(
+    tmp_path: Path, heads: list[dict[int, str]], read: str
+) -> None:
+    def page(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        canvas.drawString(60, 730, LOREM[0])
+        y = 700
+        for row in heads:
+            for x, text in row.items():
+                canvas.drawCentredString(x, y, text)
+            y -= 12
+        for number in range(1, 5):
+            y -= 14
+            canvas.drawString(60, y, f"Item {number}")
+            for x in (300, 380, 460):
+                canvas.drawRightString(x + 20, y, f"{number},{x}")
+
+    (table,) = tables(parse(draw(tmp_path / "heads.pdf", page), "heads.pdf"))
+    assert table.text.splitlines()[0] == read
+
+
 def grid(first: int, last: int, *, head: bool) -> Callable[[Canvas], None]:
     def page(canvas: Canvas) -> None:
         canvas.setFont("Helvetica", 10)
