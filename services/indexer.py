@@ -160,7 +160,7 @@ class Indexer:
 
     def _embed_slice(self) -> None:
         """Embed the next few passages, of as many sources as they come from."""
-        table = min(self._to_embed, key=_left).table
+        table = min(list(self._to_embed), key=_left).table
         assert table is not None
         if self._gathered is not table:
             self._settle()  # what was gathered for another table
@@ -185,7 +185,9 @@ class Indexer:
         """The passages to embed next: those of the source with the fewest left come first, so that
         no small source waits for the vectors of a large one."""
         slice_: list[tuple[Task, str, str]] = []
-        for task in sorted((task for task in self._to_embed if task.table is table), key=_left):
+        for task in sorted(self._to_embed, key=_left):  # readers add to it meanwhile
+            if task.table is not table:
+                continue
             if len(slice_) >= SLICE:
                 break
             if jobs.is_cancelled(task.workspace, task.job.id):
@@ -202,7 +204,7 @@ class Indexer:
 
     def _flush_is_due(self) -> bool:
         """At once when nothing more of this table waits; else when enough or long enough."""
-        more = any(task.table is self._gathered for task in self._to_embed)
+        more = any(task.table is self._gathered for task in list(self._to_embed))
         waited = time.monotonic() - self._flushed
         finished_one = bool(self._finished) and waited > GATHER_SECONDS
         return not more or finished_one or len(self._buffer) >= FLUSH or waited > 2.0

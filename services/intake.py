@@ -138,8 +138,9 @@ def take_in(workspace: Workspace, file: Incoming) -> Added:
         return Added(name, _size(file.data), "refused", error=error.as_dict())
     except UserInputError as error:
         return Added(name, size, "refused", error=error.as_dict())
-    except OSError as error:
-        raise from_os_error(error, f"storing {name}") from error
+    except OSError as error:  # of several files, a smaller one may still find room
+        refusal = from_os_error(error, f"storing {name}")
+        return Added(name, _size(file.data), "refused", error=refusal.as_dict())
     finally:
         incoming.unlink(missing_ok=True)
 

@@ -18,6 +18,11 @@ from services.errors import NotFoundError
 from services.models import Finding
 
 PROJECT = Path(__file__).resolve().parents[2]
+CLASSES = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, errors.HaloError)
+}
 CALL = re.compile(r"""\b(?:t|has)\(\s*"([^"{}]+)\"""")
 
 
@@ -106,8 +111,8 @@ def raised() -> Iterator[tuple[str, str, set[str] | None]]:
             yield from (("finding", code, params) for code in constants(told))
         elif name in handed_on:
             yield from (("error", code, None) for code in constants(node.args[handed_on[name]]))
-        elif (kind := getattr(errors, name, None)) and node.args:
-            codes = constants(given["code"]) if "code" in given else [kind.code]
+        elif name in CLASSES and node.args:
+            codes = constants(given["code"]) if "code" in given else [CLASSES[name].code]
             yield from (("error", code, None if "**" in given else set(given)) for code in codes)
 
 

@@ -1,12 +1,13 @@
 """Sources are added, replaced, renamed, deleted and brought back without losing anything."""
 
+import errno
 import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services import jobs, jsonfile
+from services import intake, jobs, jsonfile
 from services.adding import add_files, add_text, settle_same_name
 from services.errors import DiskFullError, NotFoundError, UserInputError
 from services.ingestion import (
@@ -161,6 +162,28 @@ def test_a_file_over_the_limit_is_refused_before_it_is_kept(
     assert list(workspace.originals.iterdir()) == []
     (source,) = load_sources(workspace)  # its row says how large it is, and stays one
     assert (source.status, source.size) == ("failed", len(data))
+
+
+def test_a_file_that_finds_no_room_stops_none_of_the_others(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = intake._store
+
+    def store(data: bytes, target: Path) -> tuple[int, str]:
+        if len(data) > 100:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(data, target)
+
+    monkeypatch.setattr(intake, "_store", store)
+    files = [Incoming("a.txt", b"a"), Incoming("big.txt", b"x" * 101), Incoming("c.txt", b"c")]
+    outcomes = [item.outcome for item in add_files(workspace, files)]
+    assert outcomes == ["queued", "refused", "queued"]
+    by_name = {source.name: source for source in load_sources(workspace)}
+    assert (by_name["big.txt"].error or {})["code"] == "disk_full"
+    assert by_name["big.txt"].size == 101
+    monkeypatch.undo()
+    again = add_files(workspace, [files[1], Incoming("big.txt", b"another of this name")])
+    assert again[0].source_id == by_name["big.txt"].id != again[1].source_id
 
 
 def test_a_missing_file_leaves_no_row(workspace: Workspace, tmp_path: Path) -> None:

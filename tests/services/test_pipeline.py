@@ -81,25 +81,29 @@ def test_a_new_file_is_answerable_while_a_long_one_is_embedded(
 
 
 def test_a_small_source_of_another_notebook_gets_its_vectors_before_a_large_one(
-    workspace: Workspace, held: threading.Event
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = create_workspace("Another")
+    real, fast = HashEmbedder.embed_passages, threading.Event()
+
+    def slowly(self: HashEmbedder, texts: list[str]) -> object:
+        fast.wait(0.2)
+        return real(self, texts)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
     worker = Pipeline(lambda: [workspace, other]).start()
     (long,) = add_files(workspace, [Incoming("long.md", LONG * 20)])
     until(lambda: load_sources(workspace)[0].status == "text_ready")
     (short,) = add_files(other, [Incoming("short.md", b"The seal is blue.")])
-    until(lambda: load_sources(other)[0].status == "text_ready")
-    held.set()
     worker.wait(other, [short.source_id or ""])
-    worker.stop()
     (source,) = load_sources(workspace)
     assert source.status == "text_ready" and source.vectors < source.chunks
-    rest = Pipeline(lambda: [workspace]).start()
-    rest.wait(workspace, [long.source_id or ""])
-    rest.stop()
+    fast.set()
+    worker.wait(workspace, [long.source_id or ""])
+    worker.stop()
     assert load_sources(workspace)[0].status == "ready"
     for each in (workspace, other):
-        assert all(check.ok for check in examine(each))
+        assert all(check.ok for check in examine(each)), examine(each)
 
 
 def test_notebooks_take_turns_in_being_read(workspace: Workspace) -> None:

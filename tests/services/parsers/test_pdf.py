@@ -349,7 +349,18 @@ def test_rotated_page_is_read_top_to_bottom(tmp_path: Path, turned_text: bool) -
     path = tmp_path / "turned.pdf"
     writer.write(path)
     (block,) = parse(path, "turned.pdf").blocks
-    assert block.text == "Rotated first line Rotated second line"
+    assert block.text == "Rotated first line\nRotated second line"
+
+
+def test_short_lines_stay_lines_and_paragraphs_run_on(tmp_path: Path) -> None:
+    address = ["Harbour Office", "12 Quay Street", "4711 Northport"]
+    narrow = ["The crane is out of order", "since Monday. Please use", "the northern wall."]
+    wide = [LOREM[0][:59], LOREM[1][:58], LOREM[2][:30]]
+    pages = [lines(*address, "", *narrow, "", *wide, "", "Kind regards", "A. Mason")]
+    blocks = parse(draw(tmp_path / "letter.pdf", *pages), "letter.pdf").blocks
+    assert [block.text for block in blocks] == [
+        "\n".join(address), " ".join(narrow), " ".join(wide), "Kind regards\nA. Mason",
+    ]  # fmt: skip
 
 
 def test_running_lines_and_page_numbers_go_but_their_first_stays(tmp_path: Path) -> None:
