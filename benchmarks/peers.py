@@ -101,10 +101,10 @@ def _passages(folder: Path, most: int) -> Iterator[dict[str, Any]]:
 class Halo:
     """HALO as a peer: rows, table, records and search of the product."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.workspace = open_workspace()
         self.documents: dict[str, str] = {}
-        self.vectors: dict[str, Any] = {}
+        writing_table(self.workspace)
 
     def add(self, documents: list[tuple[str, list[tuple[dict[str, Any], Any]]]]) -> None:
         name, table = writing_table(self.workspace)
@@ -177,8 +177,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.halo:
-        with report.data_folder() as folder:
-            print(json.dumps(peer_runs.measured(Halo(folder), options.halo)))
+        with report.data_folder():
+            print(json.dumps(peer_runs.measured(Halo(), options.halo)))
         return
     if options.folder is None:
         parser.error("name a folder of documents, questions and judgements")

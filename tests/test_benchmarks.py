@@ -60,7 +60,7 @@ def test_scale_measures_the_products_search(folder: Path) -> None:
 def test_a_peer_gets_the_same_passages_and_is_asked_the_same(folder: Path, tmp_path: Path) -> None:
     kept = peers.given(folder, 30)
     assert peers.given(folder, 30) == kept
-    found = peer_runs.measured(peers.Halo(tmp_path), kept)
+    found = peer_runs.measured(peers.Halo(), kept)
     assert found["passages"] == 30
     assert set(found["found"]) == {f"q{n}" for n in range(5)}
     plain = peer_runs.measured(peer_runs.Lancedb(tmp_path / "plain"), kept)
