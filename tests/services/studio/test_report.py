@@ -123,6 +123,7 @@ def test_a_word_file_has_styles_footnotes_contents_and_a_bibliography(
     ],
 )
 def test_every_format_holds_every_script(text: str) -> None:
+    table = f"| A | B |\n| --- | --- |\n| {text} | x [1] |"
     cited = Citation(
         number=1,
         source_id="a" * 32,
@@ -134,7 +135,7 @@ def test_every_format_holds_every_script(text: str) -> None:
     output = StudioOutput(
         template_id="briefing",
         title=f"T {text}",
-        content=f"## Kopf\n\n{text} [1]\n\n- {text}\n\n| A | B |\n| --- | --- |\n| {text} | x [1] |",
+        content=f"## Kopf\n\n{text} [1]\n\n- {text}\n\n{table}",
         citations=[cited],
         used=[Used(id="a" * 32, name="Q & <A>.md", revision="r")],
     )
@@ -145,7 +146,8 @@ def test_every_format_holds_every_script(text: str) -> None:
     pages = PdfReader(io.BytesIO(export(output, "pdf"))).pages
     read = "".join(page.extract_text() for page in pages)
     for word in text.split():  # readers of right-to-left text differ in the order they give
-        shown = "".join(read.split())
+        # wide characters and the dots of Arabic letters, glyphs of their own, come with controls
+        shown = re.sub(r"[\x00-\x20]", "", read)
         bare = word.strip(".,。")
         assert bare in shown or bare[::-1] in shown, word
 
