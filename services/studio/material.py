@@ -140,6 +140,8 @@ def _read(source: Source, document: Document, points: int, focus: set[str]) -> R
             (reading.asked if asks else reading.sections).append((path[-1].strip(), quote))
         if term := defined_term(text):
             reading.defined.append((term, quote))
+        if not any(map(str.isdigit, text)):
+            continue
         figures = read_figures(text)
         if dated := _dated(figures, quote):
             reading.dated.append(dated)

@@ -11,7 +11,7 @@ from services.studio.models import Cell, Content, Data, Options, Table
 from services.studio.templates import Template
 from services.studio.writing.composing import Composer, plain, word
 from services.studio.writing.table import add_table
-from services.studio.writing.values import Value, names, same, values_of
+from services.studio.writing.values import Value, names, same, titled, values_of
 
 _NAMES = {"short": 8, "medium": 16, "long": 32}
 Stated = list[tuple[Reading, Value]]
@@ -31,7 +31,7 @@ def write(readings: Sequence[Reading], template: Template, options: Options) -> 
         values = values_of(readings, name, given=bool(options.columns))
         found = [(r, values[r.source.id]) for r in readings if r.source.id in values]
         if len(found) > 1:
-            stated[name] = found
+            stated[titled(name, values)] = found
     if not stated:
         raise UserInputError(
             "No two of the sources state a figure for the same thing.",

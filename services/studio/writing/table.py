@@ -9,7 +9,7 @@ from services.studio.material import Reading
 from services.studio.models import Cell, Content, Data, Options, Table
 from services.studio.templates import Template
 from services.studio.writing.composing import Composer, plain, word
-from services.studio.writing.values import names, values_of
+from services.studio.writing.values import names, titled, values_of
 
 _COLUMNS = {"short": 4, "medium": 7, "long": 12}
 
@@ -25,8 +25,9 @@ def write(readings: Sequence[Reading], template: Template, options: Options) -> 
             step="Name the columns yourself, or include sources with figures.",
         )
     composer = Composer()
-    table = Table(columns=[word("source", language), *columns])
     stated = [values_of(readings, column, given=bool(options.columns)) for column in columns]
+    columns = [titled(name, values) for name, values in zip(columns, stated, strict=True)]
+    table = Table(columns=[word("source", language), *columns])
     for reading in readings:
         cells = [Cell(text=reading.source.name)]
         for values in stated:

@@ -23,16 +23,18 @@ _CHANGES = ("by", "um")
 
 @dataclass(frozen=True)
 class Value:
-    """A figure as written, where it stands, and to compare."""
+    """A figure as written, where it stands, and to compare. ``head`` is its column's in a table,
+    "" in a sentence."""
 
     text: str
     quote: Quote
     quantity: Quantity
+    head: str = ""
 
     @property
-    def kind(self) -> str:
-        """What it measures; figures of two kinds are never compared."""
-        return self.quantity.unit[0] if self.quantity.unit else ""
+    def kind(self) -> tuple[str, frozenset[str]]:
+        """What it measures: unit and column; figures of two kinds are never compared."""
+        return self.quantity.unit[0] if self.quantity.unit else "", frozenset(stems(self.head))
 
 
 def values_of(readings: Sequence[Reading], name: str, *, given: bool = False) -> dict[str, Value]:
@@ -40,27 +42,51 @@ def values_of(readings: Sequence[Reading], name: str, *, given: bool = False) ->
 
     ``given``: the user gave the name, so it may stand anywhere in a sentence before its figure.
     """
-    found = {r.source.id: value for r in readings if (value := _value(r, name, given))}
-    kinds = Counter(value.kind for value in found.values())
-    usual = kinds.most_common(1)[0][0] if kinds else ""
-    return {key: value for key, value in found.items() if value.kind == usual}
+    found = {reading.source.id: _values(reading, name, given) for reading in readings}
+    kinds = Counter(kind for values in found.values() for kind in {v.kind: v for v in values})
+    if not kinds:
+        return {}
+    usual = max(kinds, key=kinds.__getitem__)
+    alike = {key: [v for v in values if v.kind == usual] for key, values in found.items()}
+    chosen = {key: _one(values, _others(alike, key), given) for key, values in alike.items()}
+    return {key: value for key, value in chosen.items() if value}
 
 
-def _value(reading: Reading, name: str, given: bool) -> Value | None:
+def _others(values: dict[str, list[Value]], key: str) -> list[Value]:
+    return [value for other, some in values.items() if other != key for value in some]
+
+
+def _one(values: Sequence[Value], others: Sequence[Value], given: bool) -> Value | None:
+    """The figure of one source. Where it states several, that which another source states too;
+    without such a one it is not plain which is meant, and only a user who asked gets the first."""
+    if not values or all(same(values[0], value) for value in values):
+        return values[0] if values else None
+    shared = [value for value in values if any(same(value, other) for other in others)]
+    return next(iter(shared or (values if given else [])), None)
+
+
+def titled(name: str, values: dict[str, Value]) -> str:
+    """The name with the head of the column its figures are from."""
+    head = next((value.head for value in values.values()), "")
+    return f"{name} ({head})" if head else name
+
+
+def _values(reading: Reading, name: str, given: bool) -> list[Value]:
+    """Every figure a source states for a name: in sentences first, then in rows of that name."""
     wanted = set(stems(name))
     if not wanted:
-        return None
+        return []
+    said = [found for quote in reading.stating if (found := _stated(wanted, quote, given))]
     for grid in reading.grids:
         for cells, quote in grid.rows:
             if set(stems(cells[0])) == wanted:
-                text = next((cell for cell in reversed(cells[1:]) if _figure(cell)), "")
-                figure = _figure(text)
-                if figure:
-                    return Value(text, quote, figure)
-    for quote in reading.stating:
-        if found := _stated(wanted, quote, given):
-            return found
-    return None
+                pairs = list(zip(grid.heads, cells, strict=True))[1:]
+                said += [
+                    Value(cell, quote, figure, head)
+                    for head, cell in pairs
+                    if (figure := _figure(cell))
+                ]
+    return said
 
 
 def _stated(wanted: set[str], quote: Quote, given: bool) -> Value | None:
@@ -84,7 +110,7 @@ def _stated(wanted: set[str], quote: Quote, given: bool) -> Value | None:
         plain = bool(quantity.unit) and not quantity.loose and any(map(str.isdigit, quantity.text))
         if not near or change or not plain:
             return None
-        return Value(text[quantity.start : quantity.end].strip(), quote, quantity)
+        return Value(text[quantity.start : quantity.end].strip(" .,;"), quote, quantity)
     return None
 
 

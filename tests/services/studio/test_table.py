@@ -58,9 +58,9 @@ def test_a_comparison_says_where_sources_agree_differ_and_are_silent(
     library.add(north=NORTH, south=SOUTH, east=EAST)
     output = make(workspace, "comparison", columns=["Revenue", "Operating margin"])
     assert output.state == "done", output.error
-    differ, agree = output.content.split("## Where sources say the same")
+    differ, agree = output.content.split("## Where figures agree")
     assert "**Revenue**" in differ and "**Operating margin**" in agree
-    assert "**Revenue**: east" in output.content.split("## Where sources are silent")[1]
+    assert "**Revenue**: east" in output.content.split("## Where a source is silent")[1]
     assert {claim.support for claim in output.claims} == {"supported"}
     assert export(output, "docx") and export(output, "pdf")
 
