@@ -250,6 +250,7 @@ def test_the_stream_is_followed_by_a_reader_at_the_end(
     expect(answer(page)).to_contain_text("Point 24:")
     settled(page)
     log = page.locator(".st-key-pb_chat")
+    resting(page, log)
     left = log.evaluate("log => log.scrollHeight - log.clientHeight - log.scrollTop")
     assert left < 80
 
