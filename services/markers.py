@@ -1,8 +1,8 @@
 """Citation markers in text that a model writes, read while it comes in.
 
 ``MarkerStream`` takes pieces of a text, split anywhere, and gives out the same text with every
-citation as ``[n]``: ``[1, 2]``, ``[1-3]``, ``【3】``, ``[^2]``, ``(source 1)`` and ``[Quelle 2]`` are
-read too. Numbers that were not sent to the model go, with the space before them. Code, escaped
+citation as ``[n]``: ``[1, 2]``, ``[1-3]``, ``【3】``, ``[^2]``, ``(source 1)`` and ``[Quelle 2]``
+are read too. Numbers that were not sent to the model go, with the space before them. Code, escaped
 characters and links stay as they are. Nothing is given out before it is certain what it is, so half
 a marker is never seen, and how a text was split makes no difference.
 

@@ -170,7 +170,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _json(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         self._send(
-            status, json.dumps(body).encode(), {"content-type": "application/json"} | (headers or {})
+            status,
+            json.dumps(body).encode(),
+            {"content-type": "application/json"} | (headers or {}),
         )
 
     def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:

@@ -74,11 +74,12 @@ def test_forms(told: str, shown: str | None, numbers: list[int]) -> None:
 
 
 PARTS = [
-    "[1]", "[1, 2]", "[1][2]", "【3】", "【3†source】", "[^2]", "(source 1)", "(Quellen 1 und 2)", "[99]",
-    "[1-3]", "[2024]", "[source 4]", "[12](https://x.org)", "`x[1]`", "``", "`", "```", "\n```py\na[1]\n```\n",
-    "\n~~~\nb[2]\n", "\\[1]", "\\", "[", "]", "(", ")", "【", "】", "\n", "\n\n", " ", "      ", "\t", "word",
-    "Der Umsatz fiel", "- ", "1. ", "> ", "12", ".", ",", "see ", "<think>", "</think>", "<", "a<b",
-    "sources 1", "[see 2]", "[1, ", "9]", "^", "†", "日本語", "(", "S", "e",
+    "[1]", "[1, 2]", "[1][2]", "【3】", "【3†source】", "[^2]", "(source 1)", "(Quellen 1 und 2)",
+    "[99]", "[1-3]", "[2024]", "[source 4]", "[12](https://x.org)", "`x[1]`", "``", "`", "```",
+    "\n```py\na[1]\n```\n", "\n~~~\nb[2]\n", "\\[1]", "\\", "[", "]", "(", ")", "【", "】", "\n",
+    "\n\n", " ", "      ", "\t", "word", "Der Umsatz fiel", "- ", "1. ", "> ", "12", ".", ",",
+    "see ", "<think>", "</think>", "<", "a<b", "sources 1", "[see 2]", "[1, ", "9]", "^", "†",
+    "日本語", "(", "S", "e",
 ]  # fmt: skip
 
 
@@ -113,7 +114,9 @@ def test_half_a_marker_is_never_given_out() -> None:
             assert not re.search(r"\[[^\]]*$|\([^)]*$|【[^】]*$", seen), seen
 
 
-@pytest.mark.parametrize("unit", ["[", "(", "【1", "`", "``` ", " ", "[1", "1", "- ", "\\", "(s", ">"])
+@pytest.mark.parametrize(
+    "unit", ["[", "(", "【1", "`", "``` ", " ", "[1", "1", "- ", "\\", "(s", ">"]
+)
 def test_work_grows_with_the_length_only(unit: str) -> None:
     def steps(length: int) -> int:
         count = 0
