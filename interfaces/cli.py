@@ -366,10 +366,12 @@ def _known(workspace: Workspace, ids: Sequence[str] | None) -> None:
 def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
     _known(workspace, options.source)
     _load_embedder(workspace)
-    from interfaces.shapes import answered
+    from interfaces.shapes import MOST_CITATIONS, answered
     from services.chat import answer_question
 
-    answer = answer_question(workspace, options.question, options.source)
+    answer = answer_question(
+        workspace, options.question, options.source, most_citations=MOST_CITATIONS
+    )
     if options.json:
         _print_json(answered(answer).model_dump(mode="json"))
         return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -141,7 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(reply.pause)
             match reply.ending:
                 case "cut":
-                    self.connection.close()
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    self.close_connection = True
                     return
                 case "garbage":
                     self._chunked(b"data: {not json\n\n")

@@ -19,6 +19,7 @@ from interfaces.api.bodies import Found, Question, Search, SearchResults
 from interfaces.api.notebook import Notebook, known
 from services import chat
 from services.errors import CancelledError, HaloError, NotFoundError, unexpected
+from services.progress import Progress
 from services.search import search
 from services.storage import load_sources
 from services.workspace import Workspace
@@ -84,15 +85,40 @@ def ask(workspace: Notebook, asked: Question, request: Request) -> shapes.Answer
             media_type=STREAM,
             headers={"Cache-Control": "no-store"},
         )
-    return shapes.answered(chat.answer_question(workspace, question, asked.source_ids))
+    return shapes.answered(
+        chat.answer_question(
+            workspace, question, asked.source_ids, most_citations=shapes.MOST_CITATIONS
+        )
+    )
 
 
 def _answer(workspace: Workspace, question: str, source_ids: list[str] | None, tell: Tell) -> None:
     answer = chat.answer_question(
-        workspace, question, source_ids, on_stage=lambda stage: tell("stage", {"stage": stage})
+        workspace,
+        question,
+        source_ids,
+        most_citations=shapes.MOST_CITATIONS,
+        progress=Progress(_Telling(tell)),
     )
-    tell("text", {"text": answer.text})
     tell("answer", shapes.answered(answer))
+
+
+class _Telling:
+    """Tells what changed in an answer under way: another stage, more text."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell, self.stage, self.text = tell, "", ""
+
+    def __call__(self, now: Progress) -> None:
+        if (now.stage, now.wait) != (self.stage, 0):
+            self.stage = now.stage
+            waiting = {"seconds": now.wait} if now.wait else {}
+            self.tell("stage", {"stage": now.stage} | waiting)
+        if now.text != self.text:
+            anew = not now.text.startswith(self.text)
+            more = now.text if anew else now.text[len(self.text) :]
+            self.text = now.text
+            self.tell("text", {"text": more} | ({"anew": True} if anew else {}))
 
 
 async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:

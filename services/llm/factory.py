@@ -32,9 +32,8 @@ def build(choice: Choice, connect_seconds: float) -> Model:
     """
     choice.require_key()
     model = _compatible(choice, connect_seconds) if choice.provider == "openai" else _other(choice)
-    # Agno prints to stdout, where commands write their JSON; what it says may repeat a key
-    logger = logging.getLogger("agno")
-    logger.handlers, logger.propagate = [logging.NullHandler()], False
+    # Agno prints to stdout, where commands write their JSON, and what it says may repeat a key
+    logging.getLogger("agno").disabled = True
     return model
 
 

@@ -210,11 +210,17 @@ def asked_to_wait(seconds: float) -> ModelError:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, outermost first."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__
+    """The error and what it came from, outermost first. Agno raises some errors from themselves;
+    what they really came from is then their context."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        found = waiting.pop(0)
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        waiting += (found.__cause__, found.__context__)
 
 
 def _status(chain: list[BaseException]) -> int | None:

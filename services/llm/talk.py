@@ -89,18 +89,37 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-@functools.lru_cache(maxsize=8)
-def _model(choice: Choice, connect_seconds: float) -> Model:
+_models: dict[tuple[Choice, int], Model] = {}
+_building = threading.Lock()
+
+
+def _model(choice: Choice, connect_seconds: int) -> Model:
+    """The model of a choice with its client, built once."""
     from services.llm.factory import build
 
-    return build(choice, connect_seconds)
+    with _building:
+        key = (choice, connect_seconds)
+        if key not in _models:
+            _models[key] = build(choice, connect_seconds)
+        return _models[key]
+
+
+def forget() -> None:
+    """Close all connections; after a change of settings the old ones serve nobody."""
+    with _building:
+        gone = list(_models.values())
+        _models.clear()
+    for model in gone:
+        client = getattr(model, "async_client", None)
+        if client is not None:
+            Stopper().wait_for(client.close())
 
 
 def warm(choice: Choice) -> None:
     """Import and build what asking this model needs, so that the first question does not wait for
     it. Raises nothing: the question will say what is wrong."""
     try:
-        _model(choice, float(model_seconds()[0]))
+        _model(choice, model_seconds()[0])
     except ModelError:
         return
 
@@ -119,7 +138,7 @@ def talk(
     over. Raises ModelError, SettingsError, CancelledError when ``stopper`` stops it.
     """
     connect, _, _ = model_seconds()
-    model = _model(choice, float(connect))
+    model = _model(choice, connect)
     return stopper.wait_for(_patiently(model, choice, messages, on_text, on_wait))
 
 
@@ -160,43 +179,38 @@ async def _patiently(
 async def _once(
     model: Model, choice: Choice, messages: Sequence[Said], on_text: Callable[[str], None]
 ) -> Ended:
+    from agno.metrics import MessageMetrics
     from agno.models.message import Message
-    from agno.models.response import ModelResponse
 
     _, pause, total = model_seconds()
     sent = [Message(role=message.role, content=message.text) for message in messages]
+    reply = Message(role="assistant", metrics=MessageMetrics())
     loop = asyncio.get_running_loop()
-    started, first, anything = loop.time(), 0.0, False
+    started, first, finish = loop.time(), 0.0, ""
+    tokens_in = tokens_out = 0
     try:
         async with asyncio.timeout(min(pause, total)) as timer:
-            async with aclosing(model.aresponse_stream(messages=sent)) as pieces:  # type: ignore[type-var]
+            # Agno's retrying layers above this one drop what the server said of a failure
+            async with aclosing(model.ainvoke_stream(sent, reply)) as pieces:  # type: ignore[type-var]
                 async for piece in pieces:
-                    if not isinstance(piece, ModelResponse):
-                        continue
                     timer.reschedule(min(loop.time() + pause, started + total))
+                    finish = (piece.provider_data or {}).get("finish", finish)
+                    if piece.response_usage is not None:
+                        tokens_in = piece.response_usage.input_tokens or tokens_in
+                        tokens_out = piece.response_usage.output_tokens or tokens_out
                     if piece.content:
                         first = first or loop.time() - started
-                        anything = True
                         on_text(str(piece.content))
     except TimeoutError:
         if loop.time() - started >= total:
             raise failures.too_slow(choice, total) from None
-        kind = failures.stalled if anything else failures.silent
-        raise kind(choice, pause) from None
-    told = sent[-1]
-    finish = str((told.provider_data or {}).get("finish", ""))
+        raise (failures.stalled if first else failures.silent)(choice, pause) from None
     if choice.provider == "openai" and not finish:
-        raise failures.broken(choice) if anything else failures.no_answer(choice)
-    if not anything:
+        raise (failures.broken if first else failures.no_answer)(choice)
+    if not first:
         raise failures.empty(choice)
-    used = told.metrics
-    return Ended(
-        finish or "stop",
-        used.input_tokens if used else 0,
-        used.output_tokens if used else 0,
-        round(first, 3),
-        round(loop.time() - started, 3),
-    )
+    seconds = loop.time() - started
+    return Ended(finish or "stop", tokens_in, tokens_out, round(first, 3), round(seconds, 3))
 
 
 # --- what a server offers -----------------------------------------------------------------------
@@ -219,7 +233,7 @@ async def _offered(choice: Choice) -> list[Offered]:
     import openai
 
     connect, pause, _ = model_seconds()
-    model: Any = await asyncio.to_thread(_model, choice, float(connect))
+    model: Any = await asyncio.to_thread(_model, choice, connect)
     try:
         async with asyncio.timeout(min(pause, 10)):
             listed = await model.get_async_client().models.list()
