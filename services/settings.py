@@ -133,9 +133,9 @@ SETTINGS: tuple[Setting, ...] = (
         "Key for answers by OpenAI, the `openai` embedder and transcription.",
         secret=True,
     ),
-    Setting("ANTHROPIC_API_KEY", "", "Key for HALO_MODEL=anthropic:…", secret=True),
-    Setting("GOOGLE_API_KEY", "", "Key for HALO_MODEL=google:…", secret=True),
-    Setting("GROQ_API_KEY", "", "Key for HALO_MODEL=groq:…", secret=True),
+    Setting("ANTHROPIC_API_KEY", "", "Key for models of `anthropic`.", secret=True),
+    Setting("GOOGLE_API_KEY", "", "Key for models of `google`.", secret=True),
+    Setting("GROQ_API_KEY", "", "Key for models of `groq`.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 EMBEDDERS = ("local", "openai", "auto", "hash")
