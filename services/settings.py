@@ -170,6 +170,16 @@ def setting(name: str) -> str | None:
     return None if value is None else str(value).strip() or None
 
 
+def where_set(name: str) -> str:
+    """Where a setting has its value from: ``environment``, ``secrets``, ``config`` or "" where it
+    was not given."""
+    if os.environ.get(name, "").strip():
+        return "environment"
+    if name in _secrets():
+        return "secrets"
+    return "config" if setting(name) else ""
+
+
 def _configured() -> dict[str, object]:
     home = data_dir()
     file = JsonFile(home / "config.json", {}, home / "locks", home / "quarantine")
