@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services import llm
+from services import llm, probes
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, NotFoundError, UserInputError
 from services.grounding import MOST_CITATIONS
 from services.models import Answer, SearchResult, Source
+from services.overview import overview
 from services.progress import Progress
 from services.prompt import Earlier
+from services.questions import asks_for_the_whole
 from services.search import search
 from services.storage import load_sources
 from services.tables import current_name, named_table
@@ -72,13 +74,18 @@ def answer_question(
     if not any(source.answerable for source in wanted):
         raise _nothing_to_read(wanted)
     progress.to("searching")
-    result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
-    progress.to("reading")
-    if model is not None and result.hits:
-        return written_answer(
-            workspace, question, result, model, earlier, progress, most=most_citations
-        )
-    answer = extractive_answer(question, result, _embedder(workspace, result))
+    answer = None
+    if model is None and asks_for_the_whole(question):
+        answer = overview(workspace, [source for source in wanted if source.answerable])
+    if answer is None or not answer.grounded:
+        result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
+        probes.remember(workspace, question, result.hits)
+        progress.to("reading")
+        if model is not None and result.hits:
+            return written_answer(
+                workspace, question, result, model, earlier, progress, most=most_citations
+            )
+        answer = extractive_answer(question, result, _embedder(workspace, result))
     progress.say(answer.text)
     return answer
 

@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -119,35 +119,35 @@ class JsonFile:
         empty: the value of a file that was never written; its type is the only one accepted.
         locks: folder for the lock file.
         quarantine: folder that damaged files are moved to.
+        objects: a list whose items are objects, all of them.
     """
 
     path: Path
     empty: Any
     locks: Path
     quarantine: Path
-    _guard: FileLock = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        name = f"{self.path.parent.name}-{self.path.name}.lock"
-        object.__setattr__(self, "_guard", FileLock(self.locks / name, is_singleton=True))
+    objects: bool = False
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the inter-process lock; may be nested in one thread."""
+        name = f"{self.path.parent.name}-{self.path.name}.lock"
+        guard = FileLock(self.locks / name, is_singleton=True)
         try:
             self.locks.mkdir(parents=True, exist_ok=True)
-            self._guard.acquire()
+            guard.acquire()
         except OSError as error:
             raise from_os_error(error, f"locking {self.path.name}") from error
         try:
             yield
         finally:
-            self._guard.release()
+            guard.release()
 
     def read(self) -> Any:
         """The current value. Treat it as immutable: unchanged files answer from memory.
 
-        Raises DamagedFileError when the file does not parse and no good copy is left.
+        Raises DamagedFileError when the file does not parse and no good copy is left, or when a
+        list of objects holds something else (``damaged_entry``).
         """
         try:
             stat = self.path.stat()
@@ -162,6 +162,8 @@ class JsonFile:
         value = self._parse(self.path)
         if value is None:
             return self._recover()
+        if self.objects and not all(isinstance(item, dict) for item in value):
+            raise damaged_entry(self.path.name)
         self._remember(stat, value)
         return value
 
@@ -267,6 +269,16 @@ class JsonFile:
                 )
             write_bytes(self.path, good[0].read_bytes())
             return good[1]
+
+
+def damaged_entry(name: str) -> DamagedFileError:
+    """The refusal of a file with an entry that nobody can use; the others are good."""
+    return DamagedFileError(
+        f"The file {name} holds an entry that HALO cannot read.",
+        code="damaged_entry",
+        step="Run “halo doctor --repair”; it keeps all that can be read.",
+        file=name,
+    )
 
 
 def _stamp(stat: os.stat_result) -> Stamp:

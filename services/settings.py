@@ -53,7 +53,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "HALO_VECTOR_URI",
         "`lancedb/` in the data folder",
-        "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address.",
+        "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address. Keys, "
+        "region and the address of an own store come from the usual variables, such as "
+        "AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.",
+    ),
+    Setting(
+        "HALO_READ_CONSISTENCY_SECONDS",
+        "0",
+        "How old, at most, what a search knows of another process's work on the index may be. 0 "
+        "looks each time, at a cost of 1 or 2 ms, more in a bucket.",
     ),
     Setting("HALO_UPLOAD_LIMIT_MB", "200", "Largest file HALO takes in, in megabytes."),
     Setting(
@@ -247,6 +255,12 @@ def model_seconds() -> tuple[int, int, int]:
     )
     connect, first, total = (_whole_number(name, least=1) for name in names)
     return connect, first, total
+
+
+def read_consistency() -> int:
+    """Seconds for which another process's work on the index may go unnoticed. Raises
+    SettingsError."""
+    return _whole_number("HALO_READ_CONSISTENCY_SECONDS", least=0)
 
 
 def _whole_number(name: str, least: int) -> int:
