@@ -85,6 +85,7 @@ class Reader:
         out: Path,
         password: str | None = None,
         language: str = "",
+        private: bool = False,
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Document:
@@ -96,6 +97,7 @@ class Reader:
             out: where the document is written; left absent when reading fails.
             password: goes through the pipe only.
             language: what is spoken in a recording, "" where nobody said.
+            private: nothing of the file is sent to a hosted service.
             progress: called as ``progress(done, total)`` in this thread.
             cancelled: asked about every 50 ms; True kills the child.
 
@@ -110,6 +112,7 @@ class Reader:
             "name": name,
             "password": password,
             "language": language,
+            "private": private,
             "out": str(out.absolute()),
             "output": self.output_mb << 20,
         }
@@ -195,7 +198,7 @@ class Reader:
                 elif "more" in answer:
                     deadline = max(deadline, time.monotonic() + answer["more"])
                 elif "errand" in answer:
-                    child.send(_run(answer["errand"]))
+                    child.send(_run(answer["errand"], request.get("private", False)))
                     deadline = time.monotonic() + self.seconds
                 elif "progress" in answer:
                     _check(stop)
@@ -294,10 +297,10 @@ class _Child:
         )
 
 
-def _run(errand: dict[str, Any]) -> dict[str, Any]:
+def _run(errand: dict[str, Any], private: bool) -> dict[str, Any]:
     """Do for the child what it may not do itself, and say how it went."""
     try:
-        return {"done": errands.run(errand)}
+        return {"done": errands.run(errand, private)}
     except HaloError as error:
         return {"error": told(error)}
 

@@ -14,13 +14,19 @@ from typing import Any
 Errand = dict[str, Any]
 
 _language = ""
+_private = False
 _sent: Callable[[Errand], Errand] | None = None
 
 
-def told(language: str, send: Callable[[Errand], Errand]) -> None:
+def told(language: str, private: bool, send: Callable[[Errand], Errand]) -> None:
     """Set what holds for the next file; by the process that parses."""
-    global _language, _sent
-    _language, _sent = language, send
+    global _language, _private, _sent
+    _language, _private, _sent = language, private, send
+
+
+def private() -> bool:
+    """True when nothing of this file may leave for a hosted service."""
+    return _private
 
 
 def language() -> str:
@@ -30,11 +36,12 @@ def language() -> str:
 
 def send(errand: Errand) -> Errand:
     """Have an errand run, here or where the network is; raises the HaloError it ended with."""
-    return run(errand) if _sent is None else _sent(errand)
+    return run(errand, _private) if _sent is None else _sent(errand)
 
 
-def run(errand: Errand) -> Errand:
-    """Run an errand of a parser. Raises SpeechError and SettingsError."""
+def run(errand: Errand, private: bool) -> Errand:
+    """Run an errand of a parser. Raises SpeechError (also where a private file would leave the
+    house) and SettingsError."""
     from services.speech.openai import transcribe
 
-    return transcribe(errand)
+    return transcribe(errand, private=private)
