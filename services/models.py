@@ -118,7 +118,7 @@ class Transcription(Stored):
     """How much of the recording is speech."""
 
 
-HARMLESS = frozenset({"recognised", "pages_read_again"})
+HARMLESS = frozenset({"recognised", "described", "pages_read_again"})
 """Codes of findings that say how a page was read, not that something is missing or doubtful."""
 
 

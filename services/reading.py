@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import IO, Any
 
@@ -198,7 +199,7 @@ class Reader:
                 elif "more" in answer:
                     deadline = max(deadline, time.monotonic() + answer["more"])
                 elif "errand" in answer:
-                    child.send(_run(answer["errand"], request.get("private", False)))
+                    child.send(_run(answer["errand"], request.get("private", False), stop))
                     deadline = time.monotonic() + self.seconds
                 elif "progress" in answer:
                     _check(stop)
@@ -297,12 +298,25 @@ class _Child:
         )
 
 
-def _run(errand: dict[str, Any], private: bool) -> dict[str, Any]:
-    """Do for the child what it may not do itself, and say how it went."""
-    try:
-        return {"done": errands.run(errand, private)}
-    except HaloError as error:
-        return {"error": told(error)}
+def _run(errand: dict[str, Any], private: bool, stop: Callable[[], bool]) -> dict[str, Any]:
+    """Do for the child what it may not do itself, and say how it went.
+
+    A server may take minutes; being stopped does not wait for it. Raises CancelledError.
+    """
+    done: Future[dict[str, Any]] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result({"done": errands.run(errand, private)})
+        except HaloError as error:
+            done.set_result({"error": told(error)})
+        except Exception as fault:  # noqa: BLE001 - raised again where it is waited for
+            done.set_exception(fault)
+
+    threading.Thread(target=run, name="halo-errand", daemon=True).start()
+    while not wait([done], _POLL).done:
+        _check(stop)
+    return done.result()
 
 
 def _check(stop: Callable[[], bool]) -> None:

@@ -171,7 +171,8 @@ def _rests_on(answer: Answer | None) -> frozenset[str]:
     if answer is None:
         return frozenset()
     sent = answer.record.passages if answer.record else []
-    return frozenset(passage.source_id for passage in (*answer.citations, *sent))
+    cited = {citation.source_id for citation in answer.citations}
+    return frozenset(cited | {passage.source_id for passage in sent})
 
 
 def _view(found: _Turn) -> TurnView:

@@ -2,8 +2,8 @@
 
 The process that parses has no network. A recording that shall be transcribed by a server is cut
 there and sent from the process that started it: the parser writes a piece into a file and sends
-somebody on an errand with it. Where a file is parsed in the process itself, the errand is run at
-once.
+somebody on an errand with it; likewise a picture that a model shall describe. Where a file is
+parsed in the process itself, the errand is run at once.
 """
 
 from __future__ import annotations
@@ -40,8 +40,12 @@ def send(errand: Errand) -> Errand:
 
 
 def run(errand: Errand, private: bool) -> Errand:
-    """Run an errand of a parser. Raises SpeechError (also where a private file would leave the
-    house) and SettingsError."""
+    """Run an errand of a parser, by what it is to ``do``. Raises SpeechError, ModelError (also
+    where something ``private`` would leave the house) and SettingsError."""
+    if errand["do"] == "describe":
+        from services.llm import vision
+
+        return vision.run(errand, private=private)
     from services.speech.openai import transcribe
 
     return transcribe(errand, private=private)

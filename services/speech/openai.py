@@ -67,7 +67,9 @@ class OpenAIRecogniser:
         with tempfile.TemporaryDirectory(prefix="halo-sound-") as folder:
             path = Path(folder) / "piece.flac"
             write_flac(piece.samples, path)
-            answer = errands.send({"file": str(path), "language": language, "hints": hints})
+            answer = errands.send(
+                {"do": "transcribe", "file": str(path), "language": language, "hints": hints}
+            )
         kept: list[Utterance] = []
         for said in answer["segments"]:
             if is_invented(said["text"], said["log_probability"], said["no_speech"]):

@@ -17,6 +17,7 @@ from services.ingestion import set_private
 from services.llm.talk import Said, Stopper, talk
 from services.models import Source
 from services.parsers import errands
+from services.search import search
 from services.storage import get_source
 from tests.modelserver import ModelServer, say
 
@@ -99,10 +100,9 @@ def test_the_seam_itself_refuses(
     library, deal, _ = two
     w = library.workspace
     set_private(w, deal.id, False)
-    found = answering.search
 
     def and_then(*args: object, **options: object) -> object:
-        result = found(*args, **options)  # type: ignore[arg-type]
+        result = search(*args, **options)  # type: ignore[arg-type]
         set_private(w, deal.id, True)
         return result
 
@@ -115,8 +115,8 @@ def test_the_seam_itself_refuses(
         talk(
             choice,
             [Said("user", "41 million", private=True)],
-            on_text=str,
-            on_wait=str,
+            on_text=lambda _: None,
+            on_wait=lambda _: None,
             stopper=Stopper(),
         )
     assert hosted.asked == []
@@ -127,9 +127,22 @@ def test_a_private_recording_is_sent_to_no_hosted_transcriber(
 ) -> None:
     piece = tmp_path / "piece.flac"
     piece.write_bytes(b"sound")
+    errand = {"do": "transcribe", "file": str(piece), "language": None, "hints": ""}
     with pytest.raises(SpeechError) as refused:
-        errands.run({"file": str(piece), "language": None, "hints": ""}, private=True)
+        errands.run(errand, private=True)
     assert refused.value.code == "transcription_private"
+    assert hosted.paths == []
+
+
+def test_a_private_picture_is_shown_to_no_hosted_model(
+    hosted: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HALO_VISION_MODEL", "openai:test-model")
+    picture = tmp_path / "picture.jpg"
+    picture.write_bytes(b"picture")
+    with pytest.raises(ModelError) as refused:
+        errands.run({"do": "describe", "file": str(picture), "language": "en"}, private=True)
+    assert refused.value.code == "model_private"
     assert hosted.paths == []
 
 
