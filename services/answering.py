@@ -13,7 +13,7 @@ from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, NotFoundError, UserInputError
 from services.grounding import MOST_CITATIONS
-from services.models import Answer, SearchResult, Source
+from services.models import Answer, Finding, SearchResult, Source
 from services.overview import overview
 from services.progress import Progress
 from services.prompt import Earlier
@@ -74,6 +74,16 @@ def answer_question(
     if not any(source.answerable for source in wanted):
         raise _nothing_to_read(wanted)
     progress.to("searching")
+    kept: list[Finding] = []
+    if model is not None and model.hosted:
+        earlier = _sendable(workspace, earlier)
+        open_ = [source for source in wanted if not source.private]
+        if left := len(wanted) - len(open_):
+            if any(source.answerable for source in open_):
+                wanted, source_ids = open_, [source.id for source in open_]
+            else:
+                model = None
+            kept = [_kept_private(left, without_model=model is None)]
     answer = None
     if model is None and asks_for_the_whole(question):
         answer = overview(workspace, [source for source in wanted if source.answerable])
@@ -82,12 +92,37 @@ def answer_question(
         probes.remember(workspace, question, result.hits)
         progress.to("reading")
         if model is not None and result.hits:
-            return written_answer(
+            answer = written_answer(
                 workspace, question, result, model, earlier, progress, most=most_citations
             )
+            answer.notices = [*kept, *answer.notices]
+            return answer
         answer = extractive_answer(question, result, _embedder(workspace, result))
+    answer.notices = [*kept, *answer.notices]
     progress.say(answer.text)
     return answer
+
+
+def _sendable(workspace: Workspace, earlier: Sequence[Earlier]) -> list[Earlier]:
+    """The earlier turns that a hosted model may be told: none that rests on a private source, or
+    on one that is gone, of which nobody knows any more."""
+    open_ = {source.id for source in load_sources(workspace) if not source.private}
+    return [turn for turn in earlier if turn.sources <= open_]
+
+
+def _kept_private(count: int, *, without_model: bool) -> Finding:
+    """Says with the answer what the model was not given."""
+    if without_model:
+        return Finding(
+            code="private_only",
+            message="All of these sources are private, so the model outside your network was not "
+            "asked.",
+        )
+    return Finding(
+        code="private_left_out",
+        message=f"{count} private sources were not looked at: the model is outside your network.",
+        params={"n": count},
+    )
 
 
 def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:
@@ -109,7 +144,8 @@ def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:
 
 
 def _embedder(workspace: Workspace, result: SearchResult) -> Embedder | None:
-    """The embedder the index was made with, where the search could use it."""
+    """The embedder the index was made with, where the search could use it and nothing private
+    would be sent out by it."""
     name = current_name(workspace)
     if result.mode == "text" or name is None:
         return None
@@ -117,6 +153,10 @@ def _embedder(workspace: Workspace, result: SearchResult) -> Embedder | None:
     if identity.provider == "local" and not prepared():
         return None
     try:
-        return get_embedder(identity)
+        embedder = get_embedder(identity)
     except EmbedderError:
         return None
+    private = {source.id for source in load_sources(workspace) if source.private}
+    if embedder.hosted and any(hit.source_id in private for hit in result.hits):
+        return None
+    return embedder

@@ -37,10 +37,14 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Said:
     """Something said in a conversation: ``role`` is system, user or assistant; with it a user may
-    show a picture."""
+    show a picture.
+
+    ``private`` says that it holds something of a source that may not leave the house.
+    """
 
     role: str
     text: str
+    private: bool = False
     jpeg: bytes | None = None
 
 
@@ -137,8 +141,11 @@ def talk(
     """Ask the model and give each piece of its answer to ``on_text``.
 
     ``on_wait`` is told how many seconds a busy server wants to be left alone, and 0 when that is
-    over. Raises ModelError, SettingsError, CancelledError when ``stopper`` stops it.
+    over. Raises ModelError (``model_private``: something private for a hosted model; nothing is
+    sent), SettingsError, CancelledError when ``stopper`` stops it.
     """
+    if choice.hosted and any(message.private for message in messages):
+        raise failures.kept_private(choice)
     connect, _, _ = model_seconds()
     model = _model(choice, connect)
     return stopper.wait_for(_patiently(model, choice, messages, on_text, on_wait))

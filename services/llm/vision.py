@@ -34,9 +34,9 @@ def seeing() -> Choice | None:
     return None if name is None or name.lower() == NONE else choice(name)
 
 
-def describe(file: Path, language: str) -> Described:
-    """Ask the model of the settings what the JPEG in ``file`` shows. Raises ModelError,
-    SettingsError."""
+def describe(file: Path, language: str, *, private: bool = False) -> Described:
+    """Ask the model of the settings what the JPEG in ``file`` shows. Raises ModelError (also for a
+    ``private`` one and a hosted model), SettingsError."""
     model = seeing()
     if model is None:
         raise ModelError(
@@ -48,7 +48,7 @@ def describe(file: Path, language: str) -> Described:
     written = Written(())
     talk(
         model,
-        [Said("user", _ASKED.format(language=language), jpeg=file.read_bytes())],
+        [Said("user", _ASKED.format(language=language), private, file.read_bytes())],
         on_text=written.feed,
         on_wait=lambda _: None,
         stopper=Stopper(),
@@ -59,7 +59,7 @@ def describe(file: Path, language: str) -> Described:
     return Described(written.text, model.name)
 
 
-def run(errand: dict[str, Any]) -> dict[str, Any]:
+def run(errand: dict[str, Any], *, private: bool) -> dict[str, Any]:
     """``describe`` for a process that has no network (services/parsers/errands.py)."""
-    told = describe(Path(errand["file"]), errand["language"])
+    told = describe(Path(errand["file"]), errand["language"], private=private)
     return {"text": told.text, "by": told.by}

@@ -22,10 +22,12 @@ _LONGEST = 1568
 
 
 def wanted() -> bool:
-    """Whether pictures are described. Raises SettingsError."""
+    """Whether pictures are described: those of a private source not by a hosted model. Raises
+    SettingsError."""
     from services.llm.vision import seeing
 
-    return seeing() is not None
+    model = seeing()
+    return model is not None and not (errands.private() and model.hosted)
 
 
 def kept(image: Image.Image) -> bytes:
