@@ -7,8 +7,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,11 +73,12 @@ def median_ms(action: Callable[[], object], times: int) -> float:
 
 
 @contextmanager
-def data_folder() -> Any:
-    """A data folder of its own for the time of a benchmark; the model cache stays shared."""
-    with TemporaryDirectory(prefix="halo-bench-") as folder:
+def data_folder(kept: Path | None = None) -> Iterator[Path]:
+    """A data folder for the time of a benchmark: the one that is ``kept``, or one of its own. The
+    model cache stays shared."""
+    with nullcontext(kept) if kept else TemporaryDirectory(prefix="halo-bench-") as folder:
         before = os.environ.get("HALO_DATA_DIR")
-        os.environ["HALO_DATA_DIR"] = folder
+        os.environ["HALO_DATA_DIR"] = str(Path(folder).absolute())
         try:
             yield Path(folder)
         finally:

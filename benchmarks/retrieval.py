@@ -20,12 +20,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -109,17 +107,6 @@ def _milliseconds(held: Collection, query: dict[str, Any], mode: Mode) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-@contextmanager
-def kept(folder: Path | None) -> Iterator[None]:
-    """The data folder that is named, or one for the time of the benchmark."""
-    if folder is None:
-        with report.data_folder():
-            yield
-        return
-    os.environ["HALO_DATA_DIR"] = str(folder.absolute())
-    yield
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -134,7 +121,7 @@ def main() -> None:
     options.runs.mkdir(parents=True, exist_ok=True)
     embeddings.prepare()
     rows = []
-    with kept(options.data):
+    with report.data_folder(options.data):
         for folder in options.folders:
             held = load(folder)
             print(f"{folder.name}: indexed", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,24 +125,21 @@ class JsonFile:
     empty: Any
     locks: Path
     quarantine: Path
-    _guard: FileLock = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        name = f"{self.path.parent.name}-{self.path.name}.lock"
-        object.__setattr__(self, "_guard", FileLock(self.locks / name, is_singleton=True))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the inter-process lock; may be nested in one thread."""
+        name = f"{self.path.parent.name}-{self.path.name}.lock"
+        guard = FileLock(self.locks / name, is_singleton=True)
         try:
             self.locks.mkdir(parents=True, exist_ok=True)
-            self._guard.acquire()
+            guard.acquire()
         except OSError as error:
             raise from_os_error(error, f"locking {self.path.name}") from error
         try:
             yield
         finally:
-            self._guard.release()
+            guard.release()
 
     def read(self) -> Any:
         """The current value. Treat it as immutable: unchanged files answer from memory.

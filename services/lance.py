@@ -8,36 +8,40 @@ Measured on LanceDB 0.40 (docs/benchmarks.md): a nullable vector column is skipp
 ``merge_insert`` of (chunk_id, vector) keeps rows in the text index while an update of whole rows
 drops them; fresh rows are found at once but slow the text search down by 45 ms per 1,000, hence
 ``refresh`` after some hundred; a handle sees other processes' writes only with a read consistency
-interval of zero.
+interval. Indexes are built and extended beside reads and writes: LanceDB settles who came first.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from services import indexes
 from services.embeddings import Identity
 from services.errors import StorageError
 from services.lance_import import import_lancedb
 from services.models import Chunk
+from services.settings import read_consistency
 
 if TYPE_CHECKING:
     from services.embeddings.identity import Vectors
 
 FIRST_TABLE = "sources"
-EXACT_SCAN_ROWS = 20_000
-"""Up to this many rows vectors are compared one by one (24 ms); above, an IVF_RQ index pays."""
 REFRESH_ROWS = 500
-"""So many rows outside the text index are tolerated before it is extended."""
+"""So many rows outside the text index are tolerated before it is extended,"""
+REFRESH_SHARE = 100
+"""or a hundredth of the table where that is more: extending it rewrites what it was not told."""
 COMPACT_FRAGMENTS = 64
 """So many small fragments are tolerated before they are rewritten into few."""
 KEPT_VERSIONS = 16
@@ -49,19 +53,9 @@ _SOURCE_PLACE = re.compile(r",? ?\S*\.rs:\d+(?::\d+)?")
 _FAULTS = (OSError, ValueError, RuntimeError)
 """What lancedb raises when a table cannot be read or written."""
 
-_RETURNED = [
-    "chunk_id",
-    "source_id",
-    "revision",
-    "text",
-    "chunk_index",
+_PLAIN = ("text", "page_start", "page_end", "sheet", "slide", "char_start", "char_end")
+_LISTS = (
     "headings",
-    "page_start",
-    "page_end",
-    "sheet",
-    "slide",
-    "char_start",
-    "char_end",
     "block_ids",
     "piece_starts",
     "piece_chars",
@@ -69,8 +63,8 @@ _RETURNED = [
     "piece_labels",
     "time_starts",
     "times",
-]
-
+)
+_RETURNED = ["chunk_id", "source_id", "revision", "chunk_index", *_PLAIN, *_LISTS]
 
 _connections: dict[str, Any] = {}
 _tables: dict[tuple[str, str], VectorTable] = {}
@@ -78,16 +72,23 @@ _guard = threading.RLock()
 _pair = ThreadPoolExecutor(2, thread_name_prefix="halo-search")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Row:
     """A found passage: its chunk, where it belongs, and what the search measured."""
 
     chunk_id: str
     source_id: str
     revision: str
-    chunk: Chunk
+    made: Chunk | Callable[[], Chunk]
+    """The chunk, or what makes it: most of what is found is never looked at."""
     measure: float
     """Cosine similarity (vector search) or BM25 score (text search); higher is better."""
+
+    @property
+    def chunk(self) -> Chunk:
+        if not isinstance(self.made, Chunk):
+            self.made = self.made()
+        return self.made
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class Scope:
 
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] = ()
+    rows: int | None = None
+    """How many rows that leaves, as far as is known."""
 
     @property
     def where(self) -> str | None:
@@ -116,11 +119,26 @@ def connect(uri: str) -> Any:
         if uri not in _connections:
             try:
                 _connections[uri] = import_lancedb().connect(
-                    uri, read_consistency_interval=dt.timedelta(0)
+                    uri,
+                    read_consistency_interval=dt.timedelta(seconds=read_consistency()),
+                    storage_options=_storage_options(uri),
                 )
             except _FAULTS as error:
                 raise _storage_error(error, "opening the index") from error
         return _connections[uri]
+
+
+def _storage_options(uri: str) -> dict[str, str] | None:
+    """What a store that speaks S3 but is not Amazon's needs to be told; LanceDB itself reads keys
+    and region from the usual variables."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if not uri.startswith("s3://") or not endpoint:
+        return None
+    return {
+        "aws_endpoint": endpoint,
+        "allow_http": str(endpoint.startswith("http://")).lower(),
+        "aws_virtual_hosted_style_request": "false",
+    }
 
 
 def _storage_error(error: Exception, doing: str) -> StorageError:
@@ -230,7 +248,7 @@ class VectorTable:
     def __init__(self, table: Any) -> None:  # lancedb's own stubs do not know its query builders
         self._table = table
         self._folder = None if "://" in table.uri else Path(table.uri)
-        self._write = threading.Lock()
+        self._write, self._upkeep = threading.Lock(), threading.Lock()
         metadata = table.schema.metadata or {}
         if _IDENTITY not in metadata:
             raise StorageError(
@@ -267,7 +285,7 @@ class VectorTable:
             schema = self._table.schema
             data = pa.Table.from_pylist(list(rows), schema=schema)
             self._attempt(lambda: self._table.add(data), "adding passages to the index")
-            self._ensure_indexes()
+            self._make(indexes.missing(self._table))
 
     def _clear(self, revisions: list[str]) -> None:
         for at in range(0, len(revisions), 500):
@@ -328,20 +346,16 @@ class VectorTable:
         from lancedb import query as queries
 
         kind: Any = queries.PhraseQuery if phrase else queries.MatchQuery
-        query = kind(words, "search_text")
-        found = self._table.search(query, query_type="fts").select([*_RETURNED, "_score"])
-        return [_row(item, float(item["_score"])) for item in self._run(found, k, scope)]
+        query = self._table.search(kind(words, "search_text"), query_type="fts")
+        found = self._run(query.select([*_RETURNED, "_score"]), k, scope)
+        return _rows(found, found["_score"].to_pylist())
 
     def search_vector(self, vector: Vectors, k: int, scope: Scope) -> list[Row]:
         """The best ``k`` rows by cosine similarity; rows without a vector are not found."""
-        found = (
-            self._table.search(vector, vector_column_name="vector")
-            .distance_type("cosine")
-            .select([*_RETURNED, "_distance"])
-        )
-        if scope.only is not None and len(scope.only) <= 50:
-            found = found.bypass_vector_index()
-        return [_row(item, 1.0 - float(item["_distance"])) for item in self._run(found, k, scope)]
+        query = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
+        query = indexes.tuned(query.select([*_RETURNED, "_distance"]), scope.rows)
+        found = self._run(query, k, scope)
+        return _rows(found, [1.0 - distance for distance in found["_distance"].to_pylist()])
 
     def search_both(
         self, words: str, vector: Vectors, k: int, scope: Scope
@@ -356,69 +370,50 @@ class VectorTable:
         with _told("reading the index"):
             return int(self._table.count_rows())
 
-    def refresh(self) -> None:
-        """Extend the indexes when enough rows lie outside them; compact many small fragments."""
-        with self._write, _told("tidying the index"):
-            self._ensure_indexes()
-            stats = self._table.stats()
-            fragments = int(stats["fragment_stats"]["num_small_fragments"])
-            unindexed = self._unindexed()
-            if fragments >= COMPACT_FRAGMENTS or unindexed >= REFRESH_ROWS:
-                self._attempt(
-                    lambda: self._table.optimize(cleanup_older_than=_KEEP_VERSIONS),
-                    "tidying the index",
-                )
+    def refresh(self, *, busy: bool = False) -> None:
+        """Build the vector index once it pays, extend the indexes when enough rows lie outside
+        them, compact many small fragments. ``busy``: more rows are about to come."""
+        with self._upkeep, _told("tidying the index"):
+            self._make(indexes.missing(self._table))
+            fragments = int(self._table.stats()["fragment_stats"]["num_small_fragments"])
+            share = self.count() // REFRESH_SHARE if busy else 0
+            if fragments >= COMPACT_FRAGMENTS or indexes.outside(self._table) >= max(
+                REFRESH_ROWS, share
+            ):
+                self._optimize()
+            if (better := indexes.outgrown(self._table)) is not None:
+                old = indexes.vector_names(self._table)
+                self._make([better])
+                for name in old:
+                    self._attempt(partial(self._table.drop_index, name), "tidying the index")
 
-    def tidy(self) -> None:
-        """Give back the space of old versions: each write leaves one, with what it replaced."""
-        with self._write, _told("tidying the index"):
-            if len(self._table.list_versions()) > KEPT_VERSIONS:
-                self._attempt(
-                    lambda: self._table.optimize(cleanup_older_than=_KEEP_VERSIONS),
-                    "tidying the index",
-                )
+    def tidy(self) -> bool:
+        """Give back the space of old versions: each write leaves one, with what it replaced.
+        Returns whether there was anything to do."""
+        with self._upkeep, _told("tidying the index"):
+            if len(self._table.list_versions()) <= KEPT_VERSIONS:
+                return False
+            self._optimize()
+            return True
 
-    def _unindexed(self) -> int:
-        for index in self._table.list_indices():
-            if index.columns == ["search_text"]:
-                stats = self._table.index_stats(index.name)
-                return int(stats.num_unindexed_rows) if stats else 0
-        return 0
+    def _optimize(self) -> None:
+        self._attempt(
+            lambda: self._table.optimize(cleanup_older_than=_KEEP_VERSIONS), "tidying the index"
+        )
 
-    def _ensure_indexes(self) -> None:
-        from lancedb.index import FTS, BTree, IvfRq
+    def _make(self, wanted: Iterable[indexes.Making]) -> None:
+        for new in wanted:
+            make = partial(self._table.create_index, new.column, config=new.config, name=new.name)
+            self._attempt(make, "building the index")
 
-        have = {tuple(index.columns) for index in self._table.list_indices()}
-        if ("search_text",) not in have:
-            fts = FTS(
-                base_tokenizer="icu/split",
-                language="English",
-                stem=True,
-                remove_stop_words=False,
-                ascii_folding=True,
-                with_position=True,
-                max_token_length=100,
-            )
-            self._attempt(
-                lambda: self._table.create_index("search_text", config=fts), "building the index"
-            )
-        for column in ("revision", "chunk_id"):
-            if (column,) not in have:
-                self._attempt(
-                    lambda c=column: self._table.create_index(c, config=BTree()),
-                    "building the index",
-                )
-        if ("vector",) not in have and self.count() > EXACT_SCAN_ROWS:
-            self._attempt(
-                lambda: self._table.create_index("vector", config=IvfRq(distance_type="cosine")),
-                "building the index",
-            )
-
-    def _run(self, query: Any, k: int, scope: Scope) -> list[dict[str, Any]]:
+    def _run(self, query: Any, k: int, scope: Scope) -> Any:
         if scope.where:
             query = query.where(scope.where, prefilter=True)
         with _told("searching the index"):
-            return list(query.limit(k).to_list())
+            return self._fetch(query.limit(k))
+
+    def _fetch(self, query: Any) -> Any:
+        return query.to_arrow()
 
     def _attempt(self, action: Any, doing: str) -> None:
         """Run a write, again when another process's commit came in between."""
@@ -433,23 +428,18 @@ class VectorTable:
                 self._table.checkout_latest()
 
 
-def _row(item: dict[str, Any], measure: float) -> Row:
-    chunk = Chunk(
-        index=item["chunk_index"],
-        text=item["text"],
-        headings=item["headings"] or [],
-        page_start=item["page_start"],
-        page_end=item["page_end"],
-        sheet=item["sheet"],
-        slide=item["slide"],
-        char_start=item["char_start"],
-        char_end=item["char_end"],
-        block_ids=item["block_ids"] or [],
-        piece_starts=item["piece_starts"] or [],
-        piece_chars=item["piece_chars"] or [],
-        piece_pages=item["piece_pages"] or [],
-        piece_labels=item["piece_labels"] or [],
-        time_starts=item["time_starts"] or [],
-        times=item["times"] or [],
-    )
-    return Row(item["chunk_id"], item["source_id"], item["revision"], chunk, measure)
+def _rows(found: Any, measures: list[float]) -> list[Row]:
+    ids = (found[name].to_pylist() for name in ("chunk_id", "source_id", "revision"))
+    return [
+        Row(chunk_id, source_id, revision, partial(_chunk, found, at), measure)
+        for at, (chunk_id, source_id, revision, measure) in enumerate(
+            zip(*ids, measures, strict=True)
+        )
+    ]
+
+
+def _chunk(found: Any, at: int) -> Chunk:
+    (item,) = found.slice(at, 1).to_pylist()
+    fields: dict[str, Any] = {name: item[name] for name in _PLAIN}
+    fields |= {name: item[name] or [] for name in _LISTS}
+    return Chunk(index=item["chunk_index"], **fields)

@@ -33,13 +33,10 @@ _IN_BRACKETS = re.compile(r"\s*\([^)]*\)\s*$")
 def raise_named(ranked: Sequence[Ranked], sources: Sequence[Source]) -> list[Ranked]:
     """The passages, best first, after those of sources were raised that the best ones name."""
     best = sorted(ranked, key=_order)
-    by_name: dict[str, list[str]] = {}
-    for source in sources:
-        by_name.setdefault(_name(source.name), []).append(source.id)
-    by_name.pop("", None)
+    names = _names(sources)
     gains: dict[str, float] = {}
     for item in best[:_NAMING]:
-        for source_id in _named(item, by_name):
+        for source_id in _named(item, names):
             gains[source_id] = max(gains.get(source_id, 0.0), BONUS * item.score)
     if not gains or len(gains) > _MOST:
         return best
@@ -52,15 +49,37 @@ def _order(item: Ranked) -> tuple[float, str]:
     return -item.score, item.row.chunk_id
 
 
-def _named(item: Ranked, by_name: dict[str, list[str]]) -> set[str]:
+def _named(item: Ranked, names: Names) -> set[str]:
     """Ids of other sources whose whole name stands in a passage."""
     said = [word.folded for word in words(item.row.chunk.text)]
-    firsts = {name.partition(" ")[0] for name in by_name}
     found: set[str] = set()
-    for start in (at for at, word in enumerate(said) if word in firsts):
+    for start in (at for at, word in enumerate(said) if word in names.firsts):
         for end in range(start + 1, min(start + _LONGEST, len(said)) + 1):
-            found.update(by_name.get(" ".join(said[start:end]), ()))
+            found.update(names.ids.get(" ".join(said[start:end]), ()))
     return found - {item.row.source_id}
+
+
+class Names:
+    """Ids of sources by their name, and the words that names begin with."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = sources
+        self.ids: dict[str, list[str]] = {}
+        for source in sources:
+            self.ids.setdefault(_name(source.name), []).append(source.id)
+        self.ids.pop("", None)
+        self.firsts = {name.partition(" ")[0] for name in self.ids}
+
+
+_latest = Names(())
+
+
+def _names(sources: Sequence[Source]) -> Names:
+    """Made once for the sources of a notebook, which are the same object until they change."""
+    global _latest
+    if _latest.sources is not sources:
+        _latest = Names(sources)
+    return _latest
 
 
 @lru_cache(maxsize=65536)

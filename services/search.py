@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from services.committed import Committed, committed
 from services.embeddings import Embedder, Identity, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, StorageError
 from services.lance import Row, Scope, VectorTable, open_table
 from services.mentions import raise_named
 from services.models import Finding, Hit, SearchResult, Source
 from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
-from services.storage import load_sources
 from services.workspace import Workspace
 
 Mode = Literal["hybrid", "vector", "text"]
@@ -45,12 +45,12 @@ def search(
     if not words:
         raise EmptyQuestionError("The question is empty.", step="Type what to look for.")
     for attempt in (1, 2):
-        included, excluded = _split(workspace, source_ids)
-        result, found = _search_once(workspace, words, k, mode, included, excluded)
-        now_committed = {source.revision for source in load_sources(workspace)}
+        everything = committed(workspace)
+        included = everything if source_ids is None else everything.some(source_ids)
+        result, found = _search_once(workspace, words, k, mode, included, everything)
+        now_committed = committed(workspace).revisions
         if attempt == 2 or all(item.row.revision in now_committed for item in found):
             break
-    by_id = {source.id: source for source in included}
     if len(whole) > LONGEST_QUERY:
         result.notices.append(
             Finding(
@@ -60,19 +60,8 @@ def search(
             )
         )
     live = [item for item in found if item.row.revision in now_committed][:k]
-    result.hits = [_hit(item, by_id[item.row.source_id]) for item in live]
+    result.hits = [_hit(item, included.by_id[item.row.source_id]) for item in live]
     return result
-
-
-def _split(
-    workspace: Workspace, source_ids: Sequence[str] | None
-) -> tuple[list[Source], list[Source]]:
-    committed = [source for source in load_sources(workspace) if source.answerable]
-    if source_ids is None:
-        return committed, []
-    wanted = set(source_ids)
-    included = [source for source in committed if source.id in wanted]
-    return included, [source for source in committed if source.id not in wanted]
 
 
 def _search_once(
@@ -80,44 +69,48 @@ def _search_once(
     words: str,
     k: int,
     mode: Mode,
-    included: list[Source],
-    excluded: list[Source],
+    included: Committed,
+    everything: Committed,
 ) -> tuple[SearchResult, list[Ranked]]:
     result = SearchResult(query=words, mode=mode)
     found: list[Ranked] = []
-    names = sorted({source.table or "" for source in included})
-    tables = {name: open_table(workspace.vector_uri, name) for name in names}
-    there = {name: table for name, table in tables.items() if table and table.count()}
-    if names and not there:
+    missing = 0
+    for name, inside in included.by_table.items():
+        table = open_table(workspace.vector_uri, name)
+        in_table = (
+            []
+            if table is None
+            else _search_table(
+                table, words, k, inside, everything.by_table[name].scope(inside), result
+            )
+        )
+        missing += table is None or not (in_table or table.count())
+        found += in_table
+    if missing and missing == len(included.by_table):
         raise StorageError(
             "The index of these sources is missing, so nothing could be looked at.",
             code="index_missing",
             step="Run “halo doctor --repair”; it builds the index again from the stored sources.",
         )
-    if len(there) < len(names):
+    if missing:
         result.notices.append(
             Finding(
                 code="index_missing",
                 message="The index of some sources is missing. Run “halo doctor --repair”.",
             )
         )
-    for name, table in there.items():
-        inside = [source for source in included if source.table == name]
-        outside = [source for source in excluded if source.table == name]
-        found += _search_table(table, words, k, inside, outside, result)
-    return result, raise_named(found, included)
+    return result, raise_named(found, included.sources)
 
 
 def _search_table(
     table: VectorTable,
     words: str,
     k: int,
-    inside: list[Source],
-    outside: list[Source],
+    inside: Committed,
+    scope: Scope,
     result: SearchResult,
 ) -> list[Ranked]:
-    live = {source.revision for source in inside if source.revision}
-    scope = _scope(live, {source.revision for source in outside if source.revision})
+    live = inside.revisions
     pool = max(k * CANDIDATES, 50)
     embedder = _usable_embedder(table.identity, inside, result)
     if embedder is None:
@@ -147,27 +140,16 @@ def _search_table(
         [row for row in by_vector if row.revision in live],
         [row for row in exact if row.revision in live],
         table.identity,
-        without_vector=frozenset(
-            source.revision for source in inside if source.revision and source.status != "ready"
-        ),
+        without_vector=inside.without_vectors,
     )
 
 
-def _scope(live: set[str], outside: set[str]) -> Scope:
-    """The shorter of "only these" and "all but those"; nothing at all when all are included."""
-    if not outside:
-        return Scope()
-    if len(live) <= len(outside):
-        return Scope(only=tuple(sorted(live)))
-    return Scope(but=tuple(sorted(outside)))
-
-
-def _short_of(rows: list[Row], live: set[str], wanted: int) -> bool:
+def _short_of(rows: list[Row], live: frozenset[str], wanted: int) -> bool:
     """True when dead rows took places of a full answer."""
     return len(rows) >= wanted and sum(row.revision in live for row in rows) < wanted // 2
 
 
-def _topped_up(fetch: Callable[[int], list[Row]], live: set[str], wanted: int) -> list[Row]:
+def _topped_up(fetch: Callable[[int], list[Row]], live: frozenset[str], wanted: int) -> list[Row]:
     """Rows of live revisions: asks for more while dead rows fill half of the answer."""
     for limit in (wanted, wanted * 4, wanted * 16, wanted * 64):
         rows = fetch(limit)
@@ -195,9 +177,9 @@ def _exact(table: VectorTable, words: str, pool: int, scope: Scope) -> list[Row]
 
 
 def _usable_embedder(
-    identity: Identity, inside: list[Source], result: SearchResult
+    identity: Identity, inside: Committed, result: SearchResult
 ) -> Embedder | None:
-    if result.mode == "text" or not any(source.vectors for source in inside):
+    if result.mode == "text" or not inside.has_vectors:
         return None
     if identity.provider == "local" and not prepared():
         result.notices.append(_text_only("The local embedder is still being prepared."))
