@@ -14,6 +14,7 @@ HaloError
 │   ├── NewerFormatError
 │   └── DiskFullError
 ├── EmbedderError         the embedder is missing, refused or answered wrongly
+├── RerankerError         the user's own reranker is missing, refused or answered wrongly
 ├── SpeechError           the speech recogniser is missing, refused or answered wrongly
 ├── ParserStoppedError    a parser was stopped: time, memory or output limit, or it crashed
 ├── LinkError             what a link names cannot be fetched, or is no content
@@ -111,6 +112,10 @@ class DiskFullError(StorageError):
 
 class EmbedderError(HaloError):
     code = "embedder"
+
+
+class RerankerError(HaloError):
+    code = "reranker"
 
 
 class SpeechError(HaloError):

@@ -18,11 +18,16 @@ from services.lance import Row, Scope, VectorTable, open_table
 from services.mentions import raise_named
 from services.models import Finding, Hit, SearchResult, Source
 from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
+from services.rerank import rerank
+from services.rerank.light import reorder
 from services.workspace import Workspace
 
 Mode = Literal["hybrid", "vector", "text"]
 CANDIDATES = 10
 """How many candidates a search ranks per passage asked for."""
+COMPARED = (50, 200)
+"""So many candidates, ten for each passage asked for within these bounds, reach the second stage
+(but never fewer than were asked for)."""
 LONGEST_QUERY = 2_000
 """Characters of a query that are looked at; a pasted page is not a question."""
 
@@ -99,7 +104,12 @@ def _search_once(
                 message="The index of some sources is missing. Run “halo doctor --repair”.",
             )
         )
-    return result, raise_named(found, included.sources)
+    found = raise_named(found, included.sources)
+    if mode == "hybrid":
+        depth = _compared(k)
+        first = rerank(words, found[:depth], included.by_id, result.notices)
+        found = [*first, *found[depth:]]
+    return result, found
 
 
 def _search_table(
@@ -135,13 +145,22 @@ def _search_table(
     else:
         by_text = _topped_up(lambda n: table.search_text(asked, n, scope), live, pool)
     exact = _exact(table, words, pool, scope) if result.mode != "vector" else []
-    return fuse(
+    ranked = fuse(
         [row for row in by_text if row.revision in live],
         [row for row in by_vector if row.revision in live],
         [row for row in exact if row.revision in live],
         table.identity,
         without_vector=inside.without_vectors,
     )
+    if result.mode != "hybrid":
+        return ranked
+    return reorder(words, ranked, _compared(k), table)
+
+
+def _compared(k: int) -> int:
+    """How many candidates the second stage looks at when ``k`` passages are asked for."""
+    least, most = COMPARED
+    return max(k, min(max(k * CANDIDATES, least), most))
 
 
 def _short_of(rows: list[Row], live: frozenset[str], wanted: int) -> bool:

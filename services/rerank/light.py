@@ -14,11 +14,11 @@ The formula has five numbers, chosen by measurement; a ranker learned on other s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from services.embeddings import Identity
 from services.ranking import TEXT_WEIGHT, VECTOR_WEIGHT, Ranked, cosine_span, scaled_cosine
+from services.rerank.stored import Stored, stored
 from services.rerank.wording import wording
 
 if TYPE_CHECKING:
@@ -26,67 +26,64 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from services.embeddings.identity import Vectors
+    from services.lance import VectorTable
 
 AMONG_CANDIDATES = 0.5
 """Share of the words' weight that goes to their score among the candidates."""
 PAIRS = 0.03
 ENOUGH_COVER = 0.44
-"""Share of the question's words, held by some candidate, from which words have their full weight."""
+"""Share of the question's words, in some candidate, from which words have their full weight."""
 FEEDBACK = 0.375
 """What likeness to the best candidates weighs, of what likeness to the question does."""
 _BEST = 3
+_GONE = Stored("", "", None)
 
 
 def reorder(
-    question: str,
-    ranked: Sequence[Ranked],
-    titles: Mapping[str, str],
-    vectors: Mapping[str, Vectors],
-    identity: Identity,
+    question: str, ranked: Sequence[Ranked], depth: int, table: VectorTable
 ) -> list[Ranked]:
-    """Score candidates of a hybrid search afresh; the new order, best first.
+    """Score the first ``depth`` candidates of a hybrid search of ``table`` afresh; the rest follow.
 
-    Args:
-        ranked: candidates of one table with what both searches measured.
-        titles: what each candidate's source is called, by source id.
-        vectors: the candidates' vectors, by chunk id; those without one are judged by the rest.
+    Raises StorageError.
     """
     import numpy as np
 
-    if not ranked:
+    first, rest = ranked[:depth], ranked[depth:]
+    if not first:
         return []
-    rows = [item.row for item in ranked]
-    fit = wording(
-        question,
-        [" ".join((*row.chunk.headings, row.chunk.text)) for row in rows],
-        [titles.get(row.source_id, "") for row in rows],
-    )
-    known = [item.cosine for item in ranked if item.cosine is not None]
+    there = stored(table, [item.row.chunk_id for item in first])
+    held = [there.get(item.row.chunk_id, _GONE) for item in first]
+    fit = wording(question, [one.text for one in held], [one.title for one in held])
+    known = [item.cosine for item in first if item.cosine is not None]
     lowest = min(known, default=0.0)
+    identity = table.identity
     cosines = np.array(
-        [scaled_cosine(lowest if i.cosine is None else i.cosine, identity) for i in ranked]
+        [scaled_cosine(lowest if i.cosine is None else i.cosine, identity) for i in first]
     )
-    index = np.array([item.text_score or 0.0 for item in ranked])
+    index = np.array([item.text_score or 0.0 for item in first])
     text = (1 - AMONG_CANDIDATES) * index / max(index.max(), 1e-9) + AMONG_CANDIDATES * fit.words
     weight = TEXT_WEIGHT * min(1.0, math.sqrt(fit.cover.max() / ENOUGH_COVER))
     scores = weight * text + (1 - weight) * cosines + PAIRS * fit.pairs
     low, high = cosine_span(identity)
-    scores += FEEDBACK * VECTOR_WEIGHT / (high - low) * _likeness(ranked, scores, vectors)
-    for item, score in zip(ranked, scores.tolist(), strict=True):
+    near = likeness([one.vector for one in held], scores)
+    scores += FEEDBACK * VECTOR_WEIGHT / (high - low) * near
+    for item, score in zip(first, scores.tolist(), strict=True):
         item.score = score + (1.0 if item.exact else 0.0)
-    return sorted(ranked, key=lambda item: (-item.score, item.row.chunk_id))
+    least = min(item.score for item in first)
+    for item in rest:
+        item.score = min(item.score, least)
+    return sorted(first, key=lambda item: (-item.score, item.row.chunk_id)) + list(rest)
 
 
-def _likeness(
-    ranked: Sequence[Ranked], scores: NDArray[np.float64], vectors: Mapping[str, Vectors]
-) -> NDArray[np.float64]:
-    """Cosine of each candidate to the centre of the best ones, less the lowest of all."""
+def likeness(vectors: Sequence[Vectors | None], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cosine of each candidate to the centre of the three that score best, less the lowest of all;
+    0 for those without a vector."""
     import numpy as np
 
-    held = [at for at, item in enumerate(ranked) if item.row.chunk_id in vectors]
-    found = np.zeros(len(ranked))
+    held = [at for at, vector in enumerate(vectors) if vector is not None]
+    found = np.zeros(len(vectors))
     if held:
-        matrix = np.stack([vectors[ranked[at].row.chunk_id] for at in held])
+        matrix = np.stack([vector for vector in vectors if vector is not None])
         own = scores[held]
         best = np.argsort(-own, kind="stable")[:_BEST]
         weights = own[best] / max(own[best].sum(), 1e-9)

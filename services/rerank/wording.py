@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from services.words import is_stop, stem, words
@@ -153,6 +154,6 @@ def _side_by_side(places: Sequence[list[tuple[int, float]]]) -> set[int]:
     order = sorted((at, number) for number, found in enumerate(places) for at, _ in found)
     return {
         number
-        for (at, number), (after, following) in zip(order, order[1:], strict=False)
+        for (at, number), (after, following) in pairwise(order)
         if following == number + 1 and after - at < _SIDE_BY_SIDE
     }
