@@ -66,7 +66,7 @@ run: $(VENV)/.installed
 		{ echo "Port $(PORT) is in use, perhaps by a HALO that is already running: see http://127.0.0.1:$(PORT)"; \
 		  echo "To use another port: make run PORT=8511"; exit 1; }
 	@echo "HALO is starting at http://127.0.0.1:$(PORT) (stop it with Ctrl+C)"
-	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
+	@exec $(BIN)/python -m panels.start --port $(PORT)
 
 test: $(VENV)/.installed-test
 	@tools/chromium

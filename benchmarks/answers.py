@@ -1,6 +1,6 @@
 """How good the answers without a model are: gold inside the quotes, right places, right refusals.
 
-    python -m benchmarks.answers DIR... [--sample N] [--embedder local|hash|none] [--json]
+    python -m benchmarks.answers DIR... [--sample N] [--embedder local|hash|none] [--data DIR]
 
 Each DIR is a folder as benchmarks/collection.py describes; questions may also have ``answers`` and
 ``unanswerable`` or ``answerability``. Everything goes through the product: chunking, the index in a
@@ -8,6 +8,7 @@ data folder of its own, search, ``extractive_answer``. Questions that lean on a 
 left out. Columns, each a share of the questions it applies to:
 
 - ``gold``: a gold answer stands inside the cited quotes, the first five of at most 600 characters;
+- ``lead``: a gold answer stands in the first sentence of the answer;
 - ``place``: a cited quote is from a judged document (page);
 - ``wrong_refusals``: answerable questions that were refused;
 - ``adversarial``: questions written to look answerable, refused;
@@ -15,10 +16,9 @@ left out. Columns, each a share of the questions it applies to:
 
 squad2 and the xquad sets share articles: never take one of them as the other's off-corpus set.
 
-The constants in services/evidence.py were learned on squad2 and xquad-de (sentence weights, 300
-questions each) and chosen on 80 questions each of squad2, tatqa-dev, xquad-de and xquad-en and of
-their pairs with tatqa-dev (refusal), 80 of xquad-de on xquad-en and the reverse (two languages).
-Other questions of these sets, financebench and mtrag-un took no part.
+The constants in services/evidence.py and services/confidence.py were learned on squad2, xquad-de
+and tatqa-dev (300, 250, 90 questions) and their pairs, 80 of xquad-de on xquad-en and the reverse
+(two languages). Other questions of these sets, financebench and mtrag-un took no part.
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ def holds_gold(answer: Answer, golds: Iterable[str]) -> bool:
     return any(gold and gold in quote for gold in map(normal, golds) for quote in quotes)
 
 
+def leads_with_gold(answer: Answer, golds: Iterable[str]) -> bool:
+    first = normal(answer.claims[0].text) if answer.claims else ""
+    return any(gold and gold in first for gold in map(normal, golds))
+
+
 def cites_place(held: Collection, answer: Answer, judged: dict[str, int]) -> bool:
     for citation in answer.citations[:QUOTES]:
         name = held.places[citation.source_id]
@@ -98,6 +103,7 @@ def measure(
     answers = [(q, *ask(held, q, embedder)) for q in good[:sample]]
     refused = [not answer.grounded for _, answer, _ in answers]
     gold = [holds_gold(answer, q["answers"]) for q, answer, _ in answers if q.get("answers")]
+    lead = [leads_with_gold(answer, q["answers"]) for q, answer, _ in answers if q.get("answers")]
     place = [cites_place(held, answer, held.grades[q["id"]]) for q, answer, _ in answers]
     trapped = [not ask(held, q, embedder)[0].grounded for q in traps[:sample]]
     off = [not ask(held, q, embedder)[0].grounded for q in strange[:sample]]
@@ -107,6 +113,7 @@ def measure(
         "set": held.name,
         "questions": len(answers),
         "gold": share(gold),
+        "lead": share(lead),
         "place": share(place),
         "wrong_refusals": share(refused),
         "adversarial": share(trapped),
@@ -128,10 +135,11 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--sample", type=int, default=200, help="questions of each kind a set")
     parser.add_argument("--embedder", choices=("local", "hash", "none"), default="local")
+    parser.add_argument("--data", type=Path, help="keep the indexed sets in this folder")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     os.environ["HALO_EMBEDDER"] = "local" if options.embedder == "local" else "hash"
-    with report.data_folder():
+    with report.data_folder(options.data):
         if options.embedder == "local":
             embeddings.prepare()
         embedder = None if options.embedder == "none" else get_embedder()

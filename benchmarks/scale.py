@@ -44,10 +44,13 @@ from services.tables import writing_table
 from services.workspace import Workspace, open_workspace
 
 BATCH = 10_000
+REFRESHED_AFTER = 10
+"""Batches."""
 IN_A_SOURCE = 50
 CHOSEN = (None, 5, 50, 500)
 QUERIES = 100
 EXACT_QUERIES = 40
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 class Given:
@@ -72,7 +75,7 @@ def load(workspace: Workspace, real: varied.Base, count: int) -> float:
     sources: list[Source] = []
     name, table = writing_table(workspace)
     document = Document()
-    for texts, vectors in varied.batches(real, count, BATCH):
+    for number, (texts, vectors) in enumerate(varied.batches(real, count, BATCH), start=1):
         rows: list[dict[str, Any]] = []
         for at in range(0, len(texts), IN_A_SOURCE):
             title = f"Paper {len(sources):05d}"
@@ -87,7 +90,8 @@ def load(workspace: Workspace, real: varied.Base, count: int) -> float:
             sources.append(source.model_copy(update=fields))
         table.add(rows)
         table.fill([item["chunk_id"] for item in rows], vectors)
-        table.refresh(busy=True)
+        if number % REFRESHED_AFTER == 0:
+            table.refresh(busy=True)
         print(f"{len(sources) * IN_A_SOURCE:,} loaded", file=sys.stderr, flush=True)
     table.refresh()
     save_sources(sources, workspace)
@@ -121,7 +125,7 @@ def measure(workspace: Workspace, real: varied.Base, count: int) -> list[dict[st
         if chosen and chosen > len(ids) // 2:
             continue
         some = None if chosen is None else list(rng.choice(ids, chosen, replace=False))
-        for mode in get_args(Mode):
+        for mode in MODES:
             times, bare = [], []
             for question in real.questions[:20]:
                 search(workspace, question, mode=mode, source_ids=some)

@@ -114,7 +114,7 @@ def script_ms(runs: int = RUNS) -> float:
 def start() -> tuple[subprocess.Popen[bytes], str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "panels.start", "--port", str(port)]
     process = subprocess.Popen(
         command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

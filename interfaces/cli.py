@@ -16,14 +16,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from services.errors import HaloError
+from services.errors import AmbiguousNameError, HaloError
 from services.lance_import import spare_pandas
 from services.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
+    from interfaces.shapes import Spot
     from services.context import Context
     from services.ingestion import SourceView
-    from services.models import Block, Hit
+    from services.models import Block, Hit, Quote
     from services.pipeline import Pipeline
 
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print_json({"error": error.as_dict()})
         else:
             print(f"halo: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, AmbiguousNameError) else 1
     except KeyboardInterrupt:
         print("halo: stopped; what was finished is kept", file=sys.stderr)
         return 1
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     visualize.add_argument("source", metavar="SOURCE")
     visualize.add_argument("query", metavar="QUERY")
     visualize.add_argument("--out", type=Path, required=True, metavar="FILE.png")
+    visualize.add_argument("--password", help="opens a protected file; used once, never stored")
     rename = verb("rename", _rename, "Give a source another name.")
     rename.add_argument("source", metavar="SOURCE")
     rename.add_argument("name", metavar="NAME")
@@ -115,7 +117,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _source_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--source", action="append", metavar="ID", help="only this source; may be repeated"
+        "--source",
+        action="append",
+        metavar="SOURCE",
+        help="only this source, by its id or name; may be repeated",
     )
 
 
@@ -245,16 +250,18 @@ def _list(options: argparse.Namespace, workspace: Workspace) -> int:
     if not views:
         print("No sources yet. “halo add PATH” adds some.")
     for view in views:
-        print(
-            f"{view.source.id}  {view.status:<14} {view.source.type_label:<10} {view.source.name}"
-        )
+        source = view.source
+        print(f"{source.id}  {view.status:<14} {source.type_label:<10} {source.name}")
+        if source.error:
+            print(f"{'':<34}{source.error['message']}")
     return 0
 
 
 def _show(options: argparse.Namespace, workspace: Workspace) -> int:
     from interfaces.shapes import shown
+    from services.storage import find_source
 
-    source = shown(workspace, options.source)
+    source = shown(workspace, find_source(options.source, workspace).id)
     if options.json:
         _print_json(source.model_dump(mode="json"))
     else:
@@ -279,18 +286,20 @@ def _load_embedder(workspace: Workspace) -> None:
 
 
 def _search(options: argparse.Namespace, workspace: Workspace) -> int:
-    _known(workspace, options.source)
+    source_ids = _meant(workspace, options.source)
     if options.mode != "text":
         _load_embedder(workspace)
-    from interfaces.shapes import place
+    from interfaces import shapes
     from services.search import search
-    from services.speech import clock
 
-    result = search(
-        workspace, options.query, k=options.k, mode=options.mode, source_ids=options.source
-    )
+    result = search(workspace, options.query, k=options.k, mode=options.mode, source_ids=source_ids)
     hits = [
-        {"rank": rank, "score": hit.score, "text": hit.chunk.text, **place(hit).model_dump()}
+        {
+            "rank": rank,
+            "score": hit.score,
+            "text": hit.chunk.text,
+            **shapes.place(hit, options.query).model_dump(),
+        }
         for rank, hit in enumerate(result.hits, 1)
     ]
     around = _around(workspace, result.hits, options.context) if options.context else None
@@ -308,11 +317,9 @@ def _search(options: argparse.Namespace, workspace: Workspace) -> int:
     for context in around or ():
         where = f", p. {context.page}" if context.page else ""
         print(f"{context.hits[0] + 1}. {context.source_name}{where}\n\n{context.text}\n")
-    for found in hits if around is None else ():
-        where = f", p. {found['page']}" if found["page"] else ""
-        if found["time"] is not None:
-            where = f", at {clock(found['time'])}"
-        print(f"{found['rank']}. {found['source_name']}{where}\n   {_short(found['text'])}\n")
+    for rank, hit in enumerate(result.hits if around is None else (), 1):
+        spot = shapes.spot(hit, options.query)
+        print(f"{rank}. {hit.source_name}{_where(spot)}\n   {_short(hit.chunk.text)}\n")
     if not hits:
         print("Nothing found.")
     return 0
@@ -328,10 +335,12 @@ def _around(workspace: Workspace, hits: Sequence[Hit], room: int) -> list[Contex
 
 def _visualize(options: argparse.Namespace, workspace: Workspace) -> int:
     from services.errors import from_os_error
+    from services.storage import find_source
     from services.visual import draw_passage
 
+    source = find_source(options.source, workspace)
     _load_embedder(workspace)
-    drawn = draw_passage(workspace, options.source, options.query)
+    drawn = draw_passage(workspace, source.id, options.query, password=options.password)
     try:
         options.out.write_bytes(drawn.png)
     except OSError as error:
@@ -351,31 +360,43 @@ def _visualize(options: argparse.Namespace, workspace: Workspace) -> int:
     return 0
 
 
+def _where(spot: Spot | Quote) -> str:
+    """ ", p. 12" or ", at 1:02:03"; "" for what has neither."""
+    from services.speech import clock
+
+    if spot.time is not None:
+        return f", at {clock(spot.time)}"
+    return f", p. {spot.page}" if spot.page else ""
+
+
 def _short(text: str, limit: int = 300) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def _known(workspace: Workspace, ids: Sequence[str] | None) -> None:
-    from services.storage import get_source
+def _meant(workspace: Workspace, typed: Sequence[str] | None) -> list[str] | None:
+    """The ids of the sources that somebody named, None where nobody named any."""
+    from services.storage import find_source
 
-    for source_id in ids or ():
-        get_source(source_id, workspace)
+    found = [find_source(one, workspace).id for one in typed or ()]
+    return list(dict.fromkeys(found)) or None
 
 
 def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
-    _known(workspace, options.source)
+    source_ids = _meant(workspace, options.source)
     _load_embedder(workspace)
     from interfaces.shapes import answered
     from services.chat import answer_question
 
-    answer = answer_question(workspace, options.question, options.source)
+    answer = answer_question(workspace, options.question, source_ids)
     if options.json:
         _print_json(answered(answer).model_dump(mode="json"))
         return 0
     from services.chat import citation_line
 
     print(answer.text)
+    for passage in answer.looked_at:
+        print(f"\nLooked at {passage.source_name}{_where(passage)}: {_short(passage.quote)}")
     for citation in answer.citations:
         print(f"\n{citation_line(citation)}")
     for notice in answer.notices:
@@ -385,39 +406,48 @@ def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
 
 def _rename(options: argparse.Namespace, workspace: Workspace) -> int:
     from services.ingestion import rename_source
-    from services.storage import get_source
+    from services.storage import find_source, get_source
 
-    rename_source(workspace, options.source, options.name)
-    source = get_source(options.source, workspace)
+    source_id = find_source(options.source, workspace).id
+    rename_source(workspace, source_id, options.name)
+    source = get_source(source_id, workspace)
     return _done(options, {"id": source.id, "name": source.name}, f"Renamed to “{source.name}”.")
 
 
 def _rm(options: argparse.Namespace, workspace: Workspace) -> int:
     from services.ingestion import delete_sources
+    from services.storage import get_source
 
-    _known(workspace, options.sources)
-    entry = delete_sources(workspace, options.sources)
-    many = len(options.sources)
-    said = "Deleted." if many == 1 else f"Deleted {many} sources."
-    return _done(options, {"deleted": options.sources, "trash_id": entry}, said)
+    ids = _meant(workspace, options.sources) or []
+    names = [get_source(source_id, workspace).name for source_id in ids]
+    entry = delete_sources(workspace, ids)
+    said = f"Deleted “{names[0]}”." if len(ids) == 1 else f"Deleted {len(ids)} sources."
+    if not entry:
+        said += " The disk is full, so nothing of it was kept."
+    return _done(options, {"deleted": ids, "trash_id": entry}, said)
 
 
 def _reindex(options: argparse.Namespace, workspace: Workspace) -> int:
     from interfaces.shapes import read_again
+    from services import probes
     from services.ingestion import reindex_sources, set_language
     from services.pipeline import Pipeline
 
     _prepare_embedder()
-    _known(workspace, options.sources)
+    chosen = _meant(workspace, options.sources)
     if options.language:
-        set_language(workspace, options.sources, options.language)
-    ids = reindex_sources(workspace, options.sources or None)
+        set_language(workspace, chosen or [], options.language)
+    ids = reindex_sources(workspace, chosen)
     worker = Pipeline(lambda: [workspace]).start()
     worker.wait(workspace, ids, on_progress=None if options.json else _progress_line())
     worker.stop()
     results = [result.model_dump(mode="json") for result in read_again(workspace, ids)]
     failed = sum(result["status"] != "ready" for result in results)
-    _done(options, {"sources": results}, f"{len(results) - failed} of {len(results)} ready.")
+    lost = probes.after(workspace)
+    said = f"{len(results) - failed} of {len(results)} ready."
+    if lost:
+        said += f" {len(lost)} recent questions find less than before: “halo doctor” names them."
+    _done(options, {"sources": results}, said)
     return 1 if failed else 0
 
 

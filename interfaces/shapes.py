@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from services.intake import Added
 from services.models import Answer, Block, Citation, Claim, Hit, Quote, Source
 from services.storage import get_source, load_sources
+from services.words import densest
 from services.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class ListedSource(BaseModel):
     type_label: str
     meta: str
     parent: str | None
+    children: list[str]
+    """Ids of the sources that its attachments are, those that were there before among them."""
     status: str
     selected: bool
     """Whether questions include it."""
@@ -77,8 +80,17 @@ class ShownSource(BaseModel):
     blocks: list[Block]
 
 
+class Spot(BaseModel):
+    """Where in a passage the words stand that were asked for; its beginning where none do."""
+
+    page: int | None
+    page_label: str | None
+    time: float | None
+    """Seconds into a recording."""
+
+
 class Place(BaseModel):
-    """Where a passage stands."""
+    """Where a passage stands: it begins on ``page`` and ends on ``page_end``."""
 
     source_id: str
     source_name: str
@@ -91,6 +103,7 @@ class Place(BaseModel):
     time: float | None
     """Seconds into a recording."""
     headings: list[str]
+    found: Spot
 
 
 class Answered(BaseModel):
@@ -177,7 +190,9 @@ def _below(
         outcome: Literal["queued", "duplicate"] = "queued"
         if source.parent != parent:
             outcome = "duplicate"
-        yield added(workspace, Added(source.name, source.size, outcome, source_id))
+        one = added(workspace, Added(source.name, source.size, outcome, source_id))
+        one.parent = parent  # also of a source that was there before by itself
+        yield one
         yield from _below(workspace, source_id, attached, shown)
 
 
@@ -201,6 +216,7 @@ def listed(view: SourceView) -> ListedSource:
         type_label=source.type_label,
         meta=source.meta,
         parent=source.parent,
+        children=source.children or [],
         status=view.status,
         selected=source.selected,
         chunks=source.chunks,
@@ -229,7 +245,14 @@ def shown(workspace: Workspace, source_id: str) -> ShownSource:
     )
 
 
-def place(hit: Hit) -> Place:
+def spot(hit: Hit, query: str) -> Spot:
+    """Where the words of a query stand in a found passage."""
+    at = densest(hit.chunk.text, query)
+    page, label, _ = hit.place(at)
+    return Spot(page=page, page_label=label, time=hit.time(at))
+
+
+def place(hit: Hit, query: str) -> Place:
     """Where a found passage stands."""
     page, label, _ = hit.place(0)
     return Place(
@@ -243,6 +266,7 @@ def place(hit: Hit) -> Place:
         slide=hit.chunk.slide,
         time=hit.time(0),
         headings=hit.chunk.headings,
+        found=spot(hit, query),
     )
 
 

@@ -382,16 +382,16 @@ def unlock(workspace: Workspace, view: SourceView, key: str) -> None:
 
 
 def way_out(workspace: Workspace, number: int, item: Added, view: SourceView | None) -> None:
-    """Cancel what runs, remove what is there, skip what waits for an answer."""
+    """Cancel what runs, skip what waits for an answer, remove what failed. A row that is done only
+    leaves this list: its source stays."""
     if view and status.running(view):
         verb = "cancel"
-    elif view:
-        verb = "skip" if view.status == "needs_password" else "remove"
+    elif item.outcome == "same_name" or (view and view.status == "needs_password"):
+        verb = "skip"
+    elif item.outcome == "refused" or (view and view.status == "failed"):
+        verb = "remove"
     else:
-        verb = {"same_name": "skip", "refused": "remove"}.get(item.outcome, "")
-    if not verb:
-        st.html('<span class="way_out"></span>', width="content")
-        return
+        verb = "hide"
     st.button(
         t(f"add.{verb}"),
         icon=":material/close:",
@@ -413,5 +413,6 @@ def leave(workspace: Workspace, number: int, verb: str) -> None:
         return
     if verb == "remove" and item.source_id:
         trash_id = ingestion.delete_sources(workspace, [item.source_id])
-        state.offer_undo("source", trash_id, item.name)
+        if trash_id:
+            state.offer_undo("source", trash_id, item.name)
     del added[number]

@@ -19,7 +19,7 @@ from panels.actions import action
 from panels.citing import Shown
 from panels.text import label, t, when
 from panels.turns import Drawn, turns_of
-from services import chat, notebooks, storage
+from services import chat, notebooks, overview, storage
 from services.chat import Conversation, TurnView
 from services.errors import HaloError
 from services.models import Message
@@ -31,6 +31,8 @@ TURNS = 8
 FRESH = "new"
 """Stands for a conversation that begins with its first question."""
 LISTED = 30
+READ_FOR_QUESTIONS = 60_000
+"""Words of a source up to which its subjects are looked up for the first questions: a moment."""
 """So many conversations are offered for reopening."""
 _announce = st.components.v2.component(
     "halo_announce",
@@ -226,10 +228,10 @@ def start(workspace: Workspace, shown: Shown) -> None:
             f'<h1 class="serif">{html.escape(t("chat.start.title"))}</h1>'
             f"<p>{html.escape(t('chat.start.text'))}</p>"
         )
-        if not storage.load_config(workspace).get("sample"):
-            return
-        st.html(f'<h3 class="sec-h">{html.escape(t("chat.start.suggested"))}</h3>')
-        for number, question in enumerate(SAMPLE_QUESTIONS):
+        questions = _suggested(workspace, shown)
+        if questions:
+            st.html(f'<h3 class="sec-h">{html.escape(t("chat.start.suggested"))}</h3>')
+        for number, question in enumerate(questions):
             st.button(
                 label(question),
                 key=f"sug_{number}",
@@ -238,6 +240,19 @@ def start(workspace: Workspace, shown: Shown) -> None:
                 on_click=ask,
                 args=(workspace, None, _scope(shown), question),
             )
+
+
+def _suggested(workspace: Workspace, shown: Shown) -> list[str]:
+    """The sample's own questions, or else what the first included sources are about."""
+    if storage.load_config(workspace).get("sample"):
+        return list(SAMPLE_QUESTIONS)
+    topics: list[str] = []
+    read = [view.source for view in shown.views if view.source.answerable and view.source.selected]
+    for source in [source for source in read if source.words < READ_FOR_QUESTIONS][:3]:
+        found = overview.guide(workspace, source).topics
+        topics += [topic for topic in found if topic not in topics][:1]
+    asked = [t("guide.question", topic=topic) for topic in topics]
+    return [t("guide.whole"), *asked] if asked else []
 
 
 def welcome() -> None:

@@ -214,13 +214,15 @@ def offer_again(workspace: Workspace) -> None:
         case "conversation":
             name = chat.title_in(content["row"], content["messages"])
             state.offer_undo("conversation", entry["id"], name or t("chat.untitled"))
+        case "notebook":
+            state.offer_undo("notebook", entry["id"], content["title"] or t("notebook.default"))
 
 
 @action
 def dismiss_undo(workspace: Workspace) -> None:
     offer = state.undo()
     state.drop_undo()
-    if offer and offer.kind != "notebook":
+    if offer:
         trash.dismiss(workspace, offer.trash_id)
 
 

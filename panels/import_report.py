@@ -19,26 +19,25 @@ def draw(found: ImportReport) -> None:
     words = html.escape(summary(found))
     if not found.complete:  # the gap itself, not only that there is one
         words += f"<br>{html.escape(sentences.pop(0))}"
-    with st.container(key="guide", gap=None):
-        with st.container(
-            key=f"rep_{'ok' if found.complete else 'warn'}",
-            horizontal=True,
-            gap="xsmall",
-            vertical_alignment="center",
-            wrap=False,
-        ):
-            icon = "check_circle" if found.complete else "info"
-            st.html(f'<span class="rep num"><i class="ic">{icon}</i><span>{words}</span></span>')
-            if sentences:
-                st.button(
-                    t("viewer.details"),
-                    type="tertiary",
-                    key="report_details",
-                    on_click=toggle_details,
-                )
-        if sentences and st.session_state.get("report_open") == state.view_count():
-            items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-            st.html(f'<ul class="details num">{items}</ul>')
+    with st.container(
+        key=f"rep_{'ok' if found.complete else 'warn'}",
+        horizontal=True,
+        gap="xsmall",
+        vertical_alignment="center",
+        wrap=False,
+    ):
+        icon = "check_circle" if found.complete else "info"
+        st.html(f'<span class="rep num"><i class="ic">{icon}</i><span>{words}</span></span>')
+        if sentences:
+            st.button(
+                t("viewer.details"),
+                type="tertiary",
+                key="report_details",
+                on_click=toggle_details,
+            )
+    if sentences and st.session_state.get("report_open") == state.view_count():
+        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        st.html(f'<ul class="details num">{items}</ul>')
 
 
 def toggle_details() -> None:

@@ -217,6 +217,8 @@ class _Writer:
 
     def _token(self, token: re.Match[str]) -> str:
         found = token[0]
+        if found.endswith(":") and _SHORT_CODE.match(self.text, token.end()):
+            return f"{found}{JOINER}"
         if token["pair"] or token["url2"]:
             return found
         if token["code"]:
@@ -227,8 +229,6 @@ class _Writer:
             return f"[{plain(token['label'])}]({token['url']})"
         if token["mark"]:
             return self._marker(token)
-        if found == ":" and _SHORT_CODE.match(self.text, token.end()):
-            return f":{JOINER}"
         return f"\\{found}"
 
     def _marker(self, token: re.Match[str]) -> str:

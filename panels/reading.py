@@ -78,15 +78,18 @@ def first_part_of_page(cut: list[list[Piece]], page: int) -> int:
     return 0
 
 
-def part_html(pieces: list[Piece], hit: Span | None, *, plays: bool = False) -> str:
+def part_html(
+    pieces: list[Piece], hit: Span | None, *, places: bool = True, plays: bool = False
+) -> str:
     """A part as HTML, the cited characters of the document in ``<mark>``.
 
-    Before what is said stands its time; where the recording ``plays``, as a link that plays it.
+    Above each page, slide and sheet stands which it is, where there are ``places``. Before what is
+    said stands its time; where the recording ``plays``, as a link that plays it.
     """
     lines: list[str] = []
     shown = ""
     for piece in pieces:
-        stands = "" if piece.block.time is not None else place(piece.block)
+        stands = place(piece.block) if places and piece.block.time is None else ""
         if stands and stands != shown:
             lines.append(f'<div class="pagemark num">{html.escape(stands)}</div>')
             shown = stands

@@ -118,7 +118,8 @@ def delete(workspace: Workspace, sources: list[Source]) -> None:
     if opened and any(source.id == opened.source_id for source in sources):
         state.close_source()
     many = t("sources.count", n=len(sources))
-    state.offer_undo("source", trash_id, sources[0].name if len(sources) == 1 else many)
+    if trash_id:
+        state.offer_undo("source", trash_id, sources[0].name if len(sources) == 1 else many)
 
 
 def ask_password(source: Source) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from panels import components, frame, import_report, reading, source_menu, state, text
+from panels import components, frame, guide, reading, source_menu, state, text
 from panels.places import address, file_name, icon_of, page_place
 from panels.state import Place
 from panels.text import t
 from services import citations, ingestion, pages
-from services.errors import HaloError, NotFoundError
+from services.errors import HaloError, NotFoundError, PasswordNeededError
 from services.ingestion import SourceView
 from services.models import Citation, Document, Source
 from services.pages import Box
@@ -82,7 +82,7 @@ def draw(workspace: Workspace, views: list[SourceView]) -> None:
         heading(source.source.name, icon_of(source.source.name, source.source.origin))
         frame.gap()
         source_menu.draw(workspace, source, where="viewer")
-    import_report.draw(document.report)
+    guide.draw(workspace, source.source, document)
     if source.source.url:
         came_from(source.source, document)
     content(view)
@@ -178,7 +178,9 @@ def content(view: View) -> None:
             page(view)
         elif tab == "text":
             index = part_index(view, cut)
-            st.html(reading.part_html(cut[index], view.hit, plays=playable(view)))
+            several = not view.paged or view.page_count > 1
+            plays = playable(view)
+            st.html(reading.part_html(cut[index], view.hit, places=several, plays=plays))
             show_hit(view, index)
         else:
             original(view)
@@ -312,8 +314,10 @@ def page(view: View) -> None:
     try:
         uri, wide, high = picture(str(view.path), shown, SHARP if zoom == 1 else SHARP * 2)
         boxes = boxed(view, shown)
-    except HaloError:  # the file is locked, damaged or gone; its text is still there
-        st.html(f'<div class="gone"><p class="rep">{html.escape(t("viewer.no_picture"))}</p></div>')
+    except HaloError as error:  # the file is locked, damaged or gone; its text is still there
+        locked = isinstance(error, PasswordNeededError)
+        words = html.escape(t("viewer.locked_picture" if locked else "viewer.no_picture"))
+        st.html(f'<div class="gone"><p class="rep">{words}</p></div>')
         return
     alt = html.escape(t("viewer.alt", page=str(shown), name=source.name))
     marks = "".join(_mark(box, first=number == 0) for number, box in enumerate(boxes))

@@ -163,9 +163,7 @@ def _record(
                 if item.size == 0 and not is_empty and not item.meta:
                     results.append(item)  # there was never a file
                     continue
-                before = records.refused_before(item) or {}
-                kept = {key: before[key] for key in ("id", "created_at") if key in before}
-                refused = {**_failed_row(item, origin), **kept}
+                refused = {**_failed_row(item, origin), **records.refused_before(item)}
                 records.put(refused)
                 results.append(dataclasses.replace(item, source_id=refused["id"]))
             elif known and known["status"] not in ("failed", "cancelled", "needs_password"):
@@ -185,9 +183,10 @@ def _record(
                 results.append(dataclasses.replace(item, outcome="same_name", source_id=twin["id"]))
             else:
                 source = _source(item, origin, parent).model_copy(update=_file_fields(item))
-                records.put(source.model_dump(mode="json"))
-                queued.append(Job(source_id=source.id))
-                results.append(dataclasses.replace(item, source_id=source.id))
+                row = {**source.model_dump(mode="json"), **records.refused_before(item)}
+                records.put(row)
+                queued.append(Job(source_id=row["id"]))
+                results.append(dataclasses.replace(item, source_id=row["id"]))
         if above is not None:
             ids = [item.source_id for item in results if item.source_id]
             records.put({**above, "children": list(dict.fromkeys(ids))})
@@ -264,10 +263,12 @@ class _Records:
         at = self._by_name.get(item.name)
         return None if at is None else self._rows[at]
 
-    def refused_before(self, item: Added) -> Shared | None:
-        """The record of the same file refused before: it is updated, not doubled."""
-        at = self._refused.get((item.name, item.meta))
-        return None if at is None else self._rows[at]
+    def refused_before(self, item: Added) -> dict[str, Any]:
+        """What stays of the record of the same file refused before, for it is updated, not doubled;
+        {} where there is none, or where another file has taken it over."""
+        at = self._refused.pop((item.name, item.meta), None)
+        before = self._rows[at] if at is not None else {}
+        return {key: before[key] for key in ("id", "created_at") if key in before}
 
 
 def _is_closed(row: Shared) -> bool:

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.citations import check_support
+from services.confidence import confidence, signals
+from services.disagreement import differing
 from services.embeddings import Embedder
-from services.evidence import Candidate, confidence, gather, score, signals
+from services.evidence import Candidate, gather, score
 from services.models import Answer, Citation, Claim, Finding, Hit, Quote, SearchResult, Support
 from services.questions import Question, read_question
-from services.sentences import Sentence
+from services.sentences import Sentence, without_mark
 from services.words import language
 
 QUOTE_CHARS = 600
@@ -74,8 +76,28 @@ def extractive_answer(
         return refusal
     picked = _pick(ranked, min(max_citations, MAX_CITATIONS))
     answer = _compose(picked, min(max_citations, MAX_CITATIONS))
-    answer.notices = list(result.notices)
+    answer.notices = [*result.notices, *_disagreement(asked, picked, answer)]
     return answer
+
+
+def _disagreement(asked: Question, picked: Sequence[Candidate], answer: Answer) -> list[Finding]:
+    """Says that sources give different figures, each with the number of its quote."""
+    shown = []
+    for said in differing(asked, picked):
+        text = _reading(said.candidate)
+        claim = next((claim for claim in answer.claims if claim.text == text), None)
+        if claim:
+            shown.append(f"{said.text} [{claim.citations[0]}]")
+    if len(shown) < 2:
+        return []
+    figures = " · ".join(shown)
+    return [
+        Finding(
+            code="sources_differ",
+            message=f"The sources give different figures: {figures}. Look at both.",
+            params={"figures": figures},
+        )
+    ]
 
 
 # --- choosing -------------------------------------------------------------------------------
@@ -237,7 +259,7 @@ def _reading(candidate: Candidate) -> str:
     unit = candidate.unit
     if unit.kind == "row" and candidate.heads:
         return _read_row(unit, candidate.heads)
-    return " ".join(unit.text.split())
+    return without_mark(unit.text)
 
 
 _AMOUNT = re.compile(

@@ -16,15 +16,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from services import embeddings, jobs, lance, sweep
+from services import embeddings, jobs, lance, probes, sweep
 from services.embeddings import get_embedder
 from services.errors import DamagedFileError, HaloError, StorageError
 from services.ingestion import reindex_sources, resume_missing_jobs
 from services.jsonfile import JsonFile, dump, write_bytes
 from services.lance import open_table
-from services.models import Source
+from services.models import Note, Source, Stored
 from services.settings import cache_dir, embedder_name
-from services.storage import history_file, load_sources
+from services.storage import history_file, load_notes, load_sources
 from services.tables import embedder_change
 from services.workspace import Workspace
 
@@ -50,6 +50,7 @@ def examine(workspace: Workspace) -> list[Check]:
         ("originals", _originals),
         ("documents", _documents),
         ("index", _index),
+        ("recent questions", _questions),
         ("embedder", _embedder),
         ("work", _work),
     ]
@@ -75,7 +76,7 @@ def _folder(workspace: Workspace) -> tuple[bool, str]:
 
 def _sources(workspace: Workspace) -> tuple[bool, str]:
     sources = load_sources(workspace)
-    notices = workspace.notices()
+    notices = [notice for notice in workspace.notices() if notice.code != "finds_lost"]
     if notices:
         return False, " ".join(notice.message for notice in notices)
     bad = [s.name for s in sources if s.status in ("failed", "needs_password", "cancelled")]
@@ -128,6 +129,17 @@ def _index(workspace: Workspace) -> tuple[bool, str]:
     short = _short_of_rows(workspace)
     total = sum(source.chunks for source in load_sources(workspace) if source.answerable)
     return not short, _missing([s.name for s in short], f"{total} passages, all there")
+
+
+def _questions(workspace: Workspace) -> tuple[bool, str]:
+    compared = probes.last(workspace)
+    if compared is None:
+        return True, "the index was not rebuilt since they were asked"
+    asked, lost = compared
+    if not lost:
+        return True, f"{asked} find after work on the index what they found before"
+    named = "; ".join(f"“{question}”" for question in lost[:5])
+    return False, f"{len(lost)} of {asked} find less than before work on the index: {named}"
 
 
 def _embedder(workspace: Workspace) -> tuple[bool, str]:
@@ -185,15 +197,18 @@ def repair(workspace: Workspace) -> list[str]:
 
 
 def _damaged(workspace: Workspace) -> list[JsonFile]:
-    """The files of conversations, notes and outputs of which no good copy is left."""
+    """The files of conversations, notes and outputs that cannot be read as they are."""
     histories = [path.stem for path in workspace.chats.glob("*.json")]
-    names = ("studio_notes.json", "studio_outputs.json", "conversations.json")
+    names = ("studio_outputs.json", "conversations.json")
     files = [workspace.file(name, []) for name in names]
     files += [history_file(key, workspace) for key in histories if len(key) == 32]
     found = []
-    for file in files:
+    for file, read in [
+        *((file, file.read) for file in files),
+        (workspace.file("studio_notes.json", []), lambda: load_notes(workspace)),
+    ]:
         try:
-            file.read()
+            read()
         except DamagedFileError:
             found.append(file)
     return found
@@ -206,9 +221,14 @@ def _aside(workspace: Workspace, name: str) -> Path:
 
 
 def _set_aside(workspace: Workspace, file: JsonFile) -> None:
+    """Move a file and its copies into quarantine; entries that are whole stay."""
+    model = Note if file.path.name == "studio_notes.json" else None
     with file.locked():
+        rows = _readable_rows(file.path, model)
         for path in sorted(file.path.parent.glob(f"{file.path.name}*")):
             path.replace(_aside(workspace, path.name))
+        if rows:
+            write_bytes(file.path, dump(rows))
     _dismiss(workspace, file.path.name)
 
 
@@ -230,7 +250,7 @@ def _set_index_aside(workspace: Workspace) -> None:
 def _rebuild_sources(workspace: Workspace) -> int:
     """Write sources.json afresh: what can still be read of it, and else the record copies in
     documents/. Returns how many."""
-    rows = _readable_rows(workspace.sources_file.path)
+    rows = [row for row in _readable_rows(workspace.sources_file.path, Source) if row.get("id")]
     known = {row["id"] for row in rows}
     for folder in sorted(workspace.documents.iterdir()):
         try:
@@ -250,18 +270,20 @@ def _rebuild_sources(workspace: Workspace) -> int:
     return len(rows)
 
 
-def _readable_rows(path: Path) -> list[dict[str, Any]]:
-    """The records of a list of sources that are whole."""
+def _readable_rows(path: Path, model: type[Stored] | None) -> list[dict[str, Any]]:
+    """The entries of a file that are whole: objects, and of the ``model`` where one is named."""
     try:
         rows = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return []
     found = []
     for row in rows if isinstance(rows, list) else []:
+        if not isinstance(row, dict):
+            continue
         try:
-            Source.model_validate(row)
+            if model:
+                model.model_validate(row)
         except ValidationError:
             continue
-        if row.get("id"):
-            found.append(row)
+        found.append(row)
     return found

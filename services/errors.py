@@ -3,6 +3,7 @@
 HaloError
 ├── UserInputError        what was asked for cannot be done as asked (exit 2 or 1, HTTP 4xx)
 │   ├── NotFoundError
+│   ├── AmbiguousNameError
 │   ├── EmptyQuestionError
 │   ├── UnsupportedKindError
 │   ├── UnreadableSourceError   (damaged, empty, no text)
@@ -68,6 +69,10 @@ class UserInputError(HaloError):
 
 class NotFoundError(UserInputError):
     code = "not_found"
+
+
+class AmbiguousNameError(UserInputError):
+    code = "ambiguous_name"
 
 
 class EmptyQuestionError(UserInputError):

@@ -15,30 +15,40 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from services.embeddings import Embedder, Identity
+from services.embeddings import Embedder
 from services.models import Hit
-from services.questions import Question, fits
+from services.questions import Question, fits, pairs, years
 from services.ranking import scaled_cosine
 from services.sentences import Sentence, split_sentences
-from services.words import is_stop, language, script, stem, words
+from services.words import is_stop, script, stem, stems, words
 
 WEIGHTS = {
-    "overlap": 5.5,
-    "before": 1.7,
+    "overlap": 5.8,
+    "before": 2.2,
     "context": 0.3,
-    "passage": 7.0,
-    "fit": 1.1,
-    "cosine": 6.0,
+    "passage": 6.5,
+    "fit": 1.3,
+    "cosine": 6.3,
     "length": 0.1,
-    "row": -0.5,
+    "row": 0.2,
+    "pairs": 1.0,
+    "dense": 0.3,
+    "begins": 0.5,
+    "other_year": -1.5,
+    "bare": -2.0,
+    "misfit": -0.5,
 }
 
 EMBEDDED, EMBEDDED_CHARS = 12, 1800
 """At most so many sentences and characters are embedded for a question, in one batch: about 450
 tokens. Twice as many changed no measured figure."""
+
+COMMON = 0.8
+COMPOUND = 6
+HARD = ("person", "time", "amount", "place")
 
 FEATURES = ("overlap", "before", "context", "passage", "fit", "cosine", "length", "row")
 
@@ -57,6 +67,10 @@ class Candidate:
     """The head rows of the table a row belongs to."""
     neighbours: tuple[Sentence, ...] = ()
     """The units before and after, nearest first."""
+    said: frozenset[str] = frozenset()
+    """Its stems with those of its headings and of the sentence before."""
+    years: frozenset[str] = frozenset()
+    """The years it speaks of: its own, or else those of the nearest heading that names any."""
     features: dict[str, float] = field(default_factory=dict)
     score: float = 0.0
 
@@ -64,29 +78,48 @@ class Candidate:
 class Terms:
     """The question's words with their weights: rare among the candidates weighs more."""
 
-    def __init__(self, question: Question, pools: Sequence[frozenset[str]]) -> None:
+    def __init__(
+        self,
+        question: Question,
+        pools: Sequence[frozenset[str]],
+        passages: Sequence[frozenset[str]],
+    ) -> None:
         self.weights: dict[str, float] = {}
         for term, prior in question.terms.items():
-            seen = sum(_has(pool, term) for pool in pools)
+            seen = sum(has(pool, term) for pool in pools)
             rarity = math.log(1 + (len(pools) + 0.5) / (seen + 0.5))
+            if term in question.names and len(passages) > 1:
+                # a name that every passage holds is what they are about and tells none apart
+                held = sum(has(passage, term) for passage in passages) / len(passages)
+                prior *= 1 - COMMON * held
             self.weights[term] = prior * rarity
         self.total = sum(self.weights.values()) or 1.0
 
     def share(self, stems: frozenset[str]) -> float:
         """The weighted share of the question's words that ``stems`` holds, 0..1."""
-        return sum(w for term, w in self.weights.items() if _has(stems, term)) / self.total
+        return sum(w for term, w in self.weights.items() if has(stems, term)) / self.total
+
+    def share_of(self, asked: Set[str], stems: frozenset[str]) -> float:
+        """The weighted share of some of the question's words that ``stems`` holds, 0..1."""
+        total = sum(self.weights[term] for term in asked) or 1.0
+        return sum(self.weights[term] for term in asked if has(stems, term)) / total
+
+    def density(self, stems: frozenset[str]) -> float:
+        """The share of ``stems`` that are words of the question, 0..1."""
+        return sum(has(stems, term) for term in self.weights) / max(len(stems), 1)
 
 
-def _has(stems: frozenset[str], term: str) -> bool:
+def has(stems: frozenset[str], term: str) -> bool:
     if term in stems:
         return True
     if len(term) < 5 or not term.isalpha():
         return False
+    near = 3 if len(term) > 5 else 1
     # inflections the light stemmer leaves apart, and German compounds
     return any(
-        (len(s) >= 5 and s[:5] == term[:5] and abs(len(s) - len(term)) <= 3)
-        or (len(s) > len(term) + 2 and term in s)
-        or (len(term) > len(s) + 2 and len(s) >= 5 and s in term)
+        (len(s) >= 5 and s[:5] == term[:5] and abs(len(s) - len(term)) <= near)
+        or (len(s) > len(term) + 2 and len(term) >= COMPOUND and term in s)
+        or (len(term) > len(s) + 2 and len(s) >= COMPOUND and s in term)
         for s in stems
     )
 
@@ -102,27 +135,35 @@ def gather(question: Question, hits: Sequence[Hit]) -> tuple[list[Candidate], Te
     pools: list[frozenset[str]] = []
     contexts: list[frozenset[str]] = []
     befores: list[frozenset[str]] = []
+    passages: list[frozenset[str]] = []
     for rank, hit in enumerate(hits):
         units = split_sentences(hit.chunk.text)
         heads = _table_heads(units, hit.chunk.text)
         above = content(" ".join((hit.source_name, *hit.chunk.headings)))
+        dated = next((y for y in map(years, _nearest_first(hit)) if y), frozenset())
+        passages.append(above | content(hit.chunk.text))
         before: frozenset[str] = frozenset()
         for number, unit in enumerate(units):
             own = content(unit.text)
             if unit.kind == "heading" and _heads_something(units, number):
                 above, before = above | own, frozenset()
+                dated = years(unit.text) or dated
                 continue
             table = heads.get(number, ())
             if table is None or not _SAYS.search(unit.text):
                 continue
             columns = content(" ".join(head.text for head in table)) if table else frozenset()
             near = tuple(units[n] for n in (number - 1, number + 1) if 0 <= n < len(units))
-            found.append(Candidate(hit, rank, unit, number, own | columns, table, near))
+            said = years(" ".join((unit.text, *(head.text for head in table)))) or dated
+            # "Results 2025" above, and below it a line that needs not say the year again
+            stems = own | columns | (said & question.years)
+            held = stems | above | before
+            found.append(Candidate(hit, rank, unit, number, stems, table, near, held, said))
             pools.append(own | columns)
             contexts.append(above)
             befores.append(before)
             before = own
-    terms = Terms(question, pools)
+    terms = Terms(question, pools, passages)
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     for candidate, context, before in zip(found, contexts, befores, strict=True):
         unit = candidate.unit
@@ -135,8 +176,42 @@ def gather(question: Question, hits: Sequence[Hit]) -> tuple[list[Candidate], Te
             "cosine": 0.0,
             "length": min(len(unit.text), 200) / 200,
             "row": float(unit.kind == "row"),
+            "pairs": _shared_pairs(question, candidate),
+            "dense": terms.density(candidate.stems),
+            "begins": float(_begins_with(question, unit.text)),
+            "other_year": float(
+                bool(question.years and candidate.years and not question.years & candidate.years)
+            ),
+            "bare": float(_says_little(candidate)),
+            "misfit": float(question.wanted in HARD and not fits(question, unit.text)),
         }
     return found, terms
+
+
+def _shared_pairs(question: Question, candidate: Candidate) -> float:
+    """The share of the question's neighbouring words that are neighbours in the sentence too."""
+    if not question.pairs:
+        return 0.0
+    return len(question.pairs & pairs(candidate.unit.text)) / len(question.pairs)
+
+
+def _nearest_first(hit: Hit) -> tuple[str, ...]:
+    return (*reversed(hit.chunk.headings), hit.source_name)
+
+
+def _begins_with(question: Question, text: str) -> bool:
+    """True where one of the first two content words is one the question asks about."""
+    first = stems(text)[:2]
+    return any(stem in question.terms and stem not in question.names for stem in first)
+
+
+def _says_little(candidate: Candidate) -> bool:
+    """True for what is no sentence: running titles, labels, names, and rows of figures whose heads
+    are elsewhere. Every sentence of a language HALO knows has little words."""
+    text = candidate.unit.text
+    if candidate.unit.kind == "row":
+        return not candidate.heads and sum(map(str.isdigit, text)) > len(text) / 4
+    return script(text) == "latin" and not any(is_stop(word.folded) for word in words(text))
 
 
 def _heads_something(units: Sequence[Sentence], number: int) -> bool:
@@ -231,103 +306,3 @@ def _cosines(question: str, chosen: Sequence[Candidate], embedder: Embedder) -> 
     passages = embedder.embed_passages([candidate.unit.text for candidate in chosen])
     cosines = passages @ embedder.embed_query(question)
     return [scaled_cosine(float(cosine), embedder.identity) for cosine in cosines]
-
-
-# --- how sure -------------------------------------------------------------------------------
-
-
-MEANING = (6.0, 5.0, 2.0, 1.0)
-"""Weights of the best passage's cosine, the best sentence's, overlap and names. Cosines are scaled
-to the embedder's span (``ranking.scaled_cosine``)."""
-COMPARED, ACROSS = -6.35, -4.6
-"""Constants where question and passages share a language, and where they do not. With e5 the
-borderline answer has a passage at .83 and a sentence at .83, half of the words and all names."""
-WORDS, WORDS_ONLY = (4.0, 1.5, 5.0), -4.05
-"""Weights of overlap, names and focus, and the constant, where no vectors know meaning."""
-EXACT = 1.5
-ELSEWHERE = -1.5
-"""Added where a question names something the passages hold and asks about it what they do not: none
-of its other words stands in any of them."""
-
-
-@dataclass(frozen=True)
-class Signals:
-    """What tells an answerable question from one the sources do not hold, each 0..1.
-
-    ``cosine`` is the best passage's and ``sentence`` the best sentence's, both scaled; None
-    without an embedder that knows meaning. ``overlap`` is the share of the question's words in the
-    best passage and its headings, ``names`` the share of its names, numbers and codes there (1 when
-    it has none), ``focus`` the share of its words in one sentence and the one before. ``exact``
-    says that the search found an identifier or phrase of the question verbatim; ``comparable``
-    that question and passages share a language, so that overlap means something; ``elsewhere`` that
-    beyond its names no word of the question stands in the best passages.
-    """
-
-    cosine: float | None
-    sentence: float | None
-    overlap: float
-    names: float
-    focus: float
-    exact: bool
-    comparable: bool
-    elsewhere: bool = False
-
-
-def signals(
-    question: Question,
-    candidates: Sequence[Candidate],
-    terms: Terms,
-    hits: Sequence[Hit],
-    identity: Identity | None,
-) -> Signals:
-    """The signals of ranked candidates; ``identity`` is the embedder's that gave the cosines."""
-    knows_meaning = identity is not None and identity.provider != "hash"
-    cosine = sentence = None
-    if identity is not None and knows_meaning:
-        cosines = [hit.cosine for hit in hits if hit.cosine is not None]
-        cosine = max((scaled_cosine(c, identity) for c in cosines), default=None)
-        sentence = max((c.features["cosine"] for c in candidates), default=None)
-    overlap = names = 0.0
-    asked = question.terms.keys() - question.names
-    elsewhere = bool(asked and question.names)
-    for hit in hits[:5]:
-        held = content(" ".join((hit.source_name, *hit.chunk.headings, hit.chunk.text)))
-        overlap = max(overlap, terms.share(held))
-        if question.names:
-            found = sum(_has(held, name) for name in question.names)
-            names = max(names, found / len(question.names))
-        elsewhere = elsewhere and not any(_has(held, term) for term in asked)
-    focus = (c.features["overlap"] + c.features["before"] for c in candidates[:3])
-    text = candidates[0].hit.chunk.text if candidates else ""
-    spoken, written = question.language, language(text)
-    same_script = question.script is None or question.script == script(text)
-    comparable = same_script and not (spoken and written and spoken != written)
-    return Signals(
-        cosine,
-        sentence,
-        overlap,
-        names if question.names else 1.0,
-        max(focus, default=0.0),
-        any(hit.exact for hit in hits[:3]),
-        comparable,
-        elsewhere and comparable,
-    )
-
-
-def confidence(found: Signals) -> float:
-    """How sure it is that the sources hold an answer, 0..1; a logistic over the signals.
-
-    ``MEANING`` with a constant for one language or two, or ``WORDS`` without such vectors.
-    """
-    if found.cosine is None or found.sentence is None:
-        z = WORDS_ONLY + _dot(WORDS, (found.overlap, found.names, found.focus))
-    else:
-        values = (found.cosine, found.sentence, found.overlap, found.names)
-        z = (COMPARED if found.comparable else ACROSS) + _dot(MEANING, values)
-    # an identifier or phrase of the question that was found verbatim is worth much
-    z += EXACT * found.exact + ELSEWHERE * found.elsewhere
-    return 1 / (1 + math.exp(-z))
-
-
-def _dot(weights: Sequence[float], values: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(weights, values, strict=True))

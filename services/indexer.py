@@ -11,9 +11,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from services import jobs, trash
+from services import jobs, probes, trash
 from services.chunking import passage_text
 from services.embeddings import get_embedder
 from services.errors import HaloError, unexpected
@@ -53,9 +54,13 @@ class Indexer:
         self._to_embed: deque[Task] = deque()
         self._buffer: list[tuple[Task, str, Any]] = []
         self._finished: list[Task] = []
+        self._gathered: VectorTable | None = None
+        """The table that the vectors in ``_buffer`` are for."""
         self._flushed = self._committed = time.monotonic()
-        self._touched: dict[int, VectorTable] = {}
+        self._touched: dict[int, tuple[Workspace, VectorTable]] = {}
         self._writes = 0
+        self._upkeep = ThreadPoolExecutor(1, thread_name_prefix="halo-upkeep")
+        self._refreshed: Future[None] | None = None
         self._stopping = False
 
     def add(self, task: Task) -> None:
@@ -112,17 +117,18 @@ class Indexer:
                 elif in_hand:
                     self._embed_slice()
                 if self._writes >= REFRESH_WRITES or not (in_hand or self._texts):
-                    self._refresh_tables()
+                    self._refresh_tables(busy=bool(in_hand or self._texts))
             except Exception as error:  # the job runner must outlive any single fault
                 log.exception("an unexpected fault while indexing")
                 in_hand = [*texts, *self._to_embed, *self._finished]
                 self._to_embed.clear()
-                self._buffer, self._finished = [], []
+                self._buffer, self._finished, self._gathered = [], [], None
                 for task in in_hand:
                     task.fail(unexpected("Reading", error))
             if self._texts and not in_hand:
                 time.sleep(0.02)  # more is being read; it will be committed together
-        self._refresh_tables()
+        self._upkeep.shutdown()
+        self._refresh(list(self._touched.values()))
 
     def _text_is_due(self) -> bool:
         """A single source's text is committed at once, those of many together twice a second."""
@@ -135,7 +141,7 @@ class Indexer:
                 table = group[0].table
                 assert table is not None
                 table.add([row for task in group for row in task.rows])
-                self._wrote(table)
+                self._wrote(workspace, table)
                 first = [task for task in group if not task.keeps_old and not task.job.moving]
                 gone = _commit(workspace, {task.source.id: task.fields for task in first}, first)
             except HaloError as error:
@@ -154,12 +160,35 @@ class Indexer:
 
     def _embed_slice(self) -> None:
         """Embed the next few passages, of as many sources as they come from."""
-        first = self._to_embed[0]
-        table = first.table
+        table = min(list(self._to_embed), key=_left).table
         assert table is not None
+        if self._gathered is not table:
+            self._settle()  # what was gathered for another table
+            self._gathered = table
+        slice_ = self._next_slice(table)
+        try:
+            if slice_:
+                vectors = get_embedder(table.identity).embed_passages([s[2] for s in slice_])
+                for (task, key, _), vector in zip(slice_, vectors, strict=True):
+                    self._buffer.append((task, key, vector))
+                    task.made += 1
+        except HaloError as error:
+            self._fail([task for task, _, _ in slice_], error)
+            return
+        if self._flush_is_due():
+            self._settle()
+        for task in {id(s[0]): s[0] for s in slice_}.values():
+            if task.pending and task.progress:
+                task.progress("embedding", task.made, task.total)
+
+    def _next_slice(self, table: VectorTable) -> list[tuple[Task, str, str]]:
+        """The passages to embed next: those of the source with the fewest left come first, so that
+        no small source waits for the vectors of a large one."""
         slice_: list[tuple[Task, str, str]] = []
-        for task in list(self._to_embed):
-            if len(slice_) >= SLICE or task.table is not table:
+        for task in sorted(self._to_embed, key=_left):  # readers add to it meanwhile
+            if task.table is not table:
+                continue
+            if len(slice_) >= SLICE:
                 break
             if jobs.is_cancelled(task.workspace, task.job.id):
                 self._to_embed.remove(task)
@@ -171,48 +200,46 @@ class Indexer:
             if not task.pending:
                 self._to_embed.remove(task)
                 self._finished.append(task)
-        try:
-            if slice_:
-                vectors = get_embedder(table.identity).embed_passages([s[2] for s in slice_])
-                for (task, key, _), vector in zip(slice_, vectors, strict=True):
-                    self._buffer.append((task, key, vector))
-                    task.made += 1
-            if self._flush_is_due(table):
-                self._flush(table)
-                finished, self._finished = self._finished, []
-                self._finish(finished)
-        except HaloError as error:
-            hit = [*self._finished, *(item[0] for item in (*slice_, *self._buffer))]
-            self._buffer, self._finished = [], []
-            for task in {id(task): task for task in hit}.values():
-                if task in self._to_embed:
-                    self._to_embed.remove(task)
-                task.fail(error)
-            return
-        for task in {id(s[0]): s[0] for s in slice_}.values():
-            if task.pending and task.progress:
-                task.progress("embedding", task.made, task.total)
+        return slice_
 
-    def _flush_is_due(self, table: VectorTable) -> bool:
+    def _flush_is_due(self) -> bool:
         """At once when nothing more of this table waits; else when enough or long enough."""
-        more = any(task.table is table for task in self._to_embed)
+        more = any(task.table is self._gathered for task in list(self._to_embed))
         waited = time.monotonic() - self._flushed
         finished_one = bool(self._finished) and waited > GATHER_SECONDS
         return not more or finished_one or len(self._buffer) >= FLUSH or waited > 2.0
 
-    def _flush(self, table: VectorTable) -> None:
-        import numpy as np
-
+    def _settle(self) -> None:
+        """Write the vectors that were gathered and commit the sources that have all of theirs."""
+        buffer, finished = self._buffer, self._finished
         self._flushed = time.monotonic()
-        if not self._buffer:
-            return
-        buffer, self._buffer = self._buffer, []
-        table.fill([key for _, key, _ in buffer], np.stack([vector for _, _, vector in buffer]))
-        self._wrote(table)
+        try:
+            if buffer:
+                import numpy as np
 
-    def _wrote(self, table: VectorTable) -> None:
+                table = self._gathered
+                assert table is not None
+                table.fill(
+                    [key for _, key, _ in buffer], np.stack([vector for *_, vector in buffer])
+                )
+                self._wrote(buffer[0][0].workspace, table)
+            self._buffer, self._finished = [], []
+            self._finish(finished)
+        except HaloError as error:
+            self._fail([*finished, *(task for task, _, _ in buffer)], error)
+
+    def _fail(self, hit: list[Task], error: HaloError) -> None:
+        """Let go of sources that cannot go on."""
+        self._buffer = [item for item in self._buffer if item[0] not in hit]
+        self._finished = [task for task in self._finished if task not in hit]
+        for task in {id(task): task for task in hit}.values():
+            if task in self._to_embed:
+                self._to_embed.remove(task)
+            task.fail(error)
+
+    def _wrote(self, workspace: Workspace, table: VectorTable) -> None:
         self._writes += 1
-        self._touched[id(table)] = table
+        self._touched[id(table)] = (workspace, table)
 
     def _finish(self, tasks: list[Task]) -> None:
         """Commit sources whose vectors are all there."""
@@ -235,15 +262,30 @@ class Indexer:
             if moving:
                 commit_move(workspace, moving[0].job.table)
 
-    def _refresh_tables(self) -> None:
-        """Bring the indexes of what was written up to date."""
+    def _refresh_tables(self, *, busy: bool) -> None:
+        """Bring the indexes of what was written up to date, beside further work."""
+        if self._refreshed is not None and not self._refreshed.done():
+            return  # what was written meanwhile is looked at when that is over
         self._writes = 0
-        while self._touched:
-            _, table = self._touched.popitem()
+        if self._touched:
+            touched, self._touched = list(self._touched.values()), {}
+            self._refreshed = self._upkeep.submit(self._refresh, touched, busy=busy)
+
+    def _refresh(self, touched: list[tuple[Workspace, VectorTable]], *, busy: bool = False) -> None:
+        for workspace, table in touched:
             try:
-                table.refresh()
+                if busy:
+                    table.refresh(busy=True)
+                elif table.due():
+                    with probes.compared(workspace):
+                        table.refresh()
             except HaloError as error:  # the index answers as it is; the next batch tries again
                 log.warning("%s", error)
+
+
+def _left(task: Task) -> int:
+    """How many passages of a source still lack their vector."""
+    return len(task.pending)
 
 
 def _commit(

@@ -6,15 +6,22 @@ queued in jobs/ and done by ``pipeline``. How sources come in is in ``adding``.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services import jobs, trash
+from services import jobs, probes, trash
 from services.adding import ARCHIVE, add_files, add_text
-from services.errors import HaloError, NotFoundError, UserInputError
+from services.errors import (
+    DiskFullError,
+    HaloError,
+    NotFoundError,
+    StorageError,
+    UserInputError,
+)
 from services.intake import Incoming, folder_files, title_name
 from services.jsonfile import read_json
 from services.models import Document, Job, Source, SourceStatus
@@ -128,9 +135,23 @@ def set_selected(workspace: Workspace, ids: Iterable[str], selected: bool) -> No
 def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
     """Delete sources; returns what ``restore_sources`` brings them back with for seven days.
 
+    On a full disk, where deleting is the way out, they go for good at once, and "" is returned.
     Raises NotFoundError when none of them is there.
     """
     wanted = set(ids)
+    try:
+        entry = _delete(workspace, wanted, keep=True)
+    except DiskFullError:
+        _free(workspace, wanted)
+        entry = _delete(workspace, wanted, keep=False)
+    for job in jobs.all_jobs(workspace):
+        if job.source_id in wanted:
+            jobs.remove(workspace, job.id)
+    return entry
+
+
+def _delete(workspace: Workspace, wanted: set[str], *, keep: bool) -> str:
+    """Take records out of the list, first into the trash where they are kept."""
     taken: list[dict[str, Any]] = []
     entry = ""
 
@@ -144,16 +165,32 @@ def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
         ]
         if not taken:
             return None
-        entry = trash.put(workspace, "sources", taken)
+        if keep:
+            entry = trash.put(workspace, "sources", taken)
         return [row for row in rows if row.get("id") not in wanted]
 
-    workspace.sources_file.update(change)
+    try:
+        workspace.sources_file.update(change)
+    except StorageError:
+        if entry:
+            trash.remove(workspace, entry)
+        raise
     if not taken:
         raise NotFoundError("There is no such source.", code="no_such_source")
-    for job in jobs.all_jobs(workspace):
-        if job.source_id in wanted:
-            jobs.remove(workspace, job.id)
     return entry
+
+
+def _free(workspace: Workspace, ids: set[str]) -> None:
+    """Remove the files of sources that are about to be deleted for good."""
+    sources = load_sources(workspace)
+    others = {source.sha256 for source in sources if source.id not in ids}
+    for entry in trash.entries(workspace):
+        others |= {row.get("sha256") for row in entry["content"] if entry["kind"] == "sources"}
+    for source in sources:
+        if source.id in ids:
+            shutil.rmtree(workspace.documents / source.id, ignore_errors=True)
+            if source.sha256 and source.sha256 not in others:
+                workspace.original(source.sha256).unlink(missing_ok=True)
 
 
 def restore_sources(workspace: Workspace, trash_id: str) -> list[str]:
@@ -197,6 +234,7 @@ def reindex_sources(workspace: Workspace, ids: Iterable[str] | None = None) -> l
     ]
     if wanted is not None and not chosen:
         raise NotFoundError("There is no such source.", code="no_such_source")
+    probes.before(workspace)
     target = target_table(workspace) if wanted is None else ""
     unread = {s.id: {"status": "queued", "error": None} for s in chosen if not s.answerable}
     with jobs.queueing(workspace):

@@ -134,10 +134,13 @@ def take_in(workspace: Workspace, file: Incoming) -> Added:
         else:
             replace_file(incoming, target)
         return Added(name, size, "queued", sha256=sha256)
-    except (UserInputError, NotFoundError) as error:
+    except TooLargeError as error:
+        return Added(name, _size(file.data), "refused", error=error.as_dict())
+    except UserInputError as error:
         return Added(name, size, "refused", error=error.as_dict())
-    except OSError as error:
-        raise from_os_error(error, f"storing {name}") from error
+    except OSError as error:  # of several files, a smaller one may still find room
+        refusal = from_os_error(error, f"storing {name}")
+        return Added(name, _size(file.data), "refused", error=refusal.as_dict())
     finally:
         incoming.unlink(missing_ok=True)
 
@@ -160,6 +163,13 @@ def _store(data: bytes | Path | BinaryIO, target: Path) -> tuple[int, str]:
         out.flush()
         os.fsync(out.fileno())
     return size, digest.hexdigest()
+
+
+def _size(data: bytes | Path | BinaryIO) -> int:
+    """Bytes of a file that was not taken in whole."""
+    if isinstance(data, Path):
+        return data.stat().st_size
+    return len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
 
 
 def _blocks(data: bytes | Path | BinaryIO) -> Iterable[bytes]:

@@ -119,12 +119,14 @@ class JsonFile:
         empty: the value of a file that was never written; its type is the only one accepted.
         locks: folder for the lock file.
         quarantine: folder that damaged files are moved to.
+        objects: a list whose items are objects, all of them.
     """
 
     path: Path
     empty: Any
     locks: Path
     quarantine: Path
+    objects: bool = False
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -144,7 +146,8 @@ class JsonFile:
     def read(self) -> Any:
         """The current value. Treat it as immutable: unchanged files answer from memory.
 
-        Raises DamagedFileError when the file does not parse and no good copy is left.
+        Raises DamagedFileError when the file does not parse and no good copy is left, or when a
+        list of objects holds something else (``damaged_entry``).
         """
         try:
             stat = self.path.stat()
@@ -159,6 +162,8 @@ class JsonFile:
         value = self._parse(self.path)
         if value is None:
             return self._recover()
+        if self.objects and not all(isinstance(item, dict) for item in value):
+            raise damaged_entry(self.path.name)
         self._remember(stat, value)
         return value
 
@@ -264,6 +269,16 @@ class JsonFile:
                 )
             write_bytes(self.path, good[0].read_bytes())
             return good[1]
+
+
+def damaged_entry(name: str) -> DamagedFileError:
+    """The refusal of a file with an entry that nobody can use; the others are good."""
+    return DamagedFileError(
+        f"The file {name} holds an entry that HALO cannot read.",
+        code="damaged_entry",
+        step="Run “halo doctor --repair”; it keeps all that can be read.",
+        file=name,
+    )
 
 
 def _stamp(stat: os.stat_result) -> Stamp:

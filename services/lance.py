@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ COMPACT_FRAGMENTS = 64
 KEPT_VERSIONS = 16
 """So many old versions are tolerated before those that no reader can be at are removed."""
 _KEEP_VERSIONS = dt.timedelta(minutes=10)
+INDEX_CACHE, METADATA_CACHE = 512 * 2**20, 128 * 2**20
+"""Bytes that LanceDB may keep in memory for all tables of this process."""
 _IDENTITY = b"halo.embedder"
 
 _SOURCE_PLACE = re.compile(r",? ?\S*\.rs:\d+(?::\d+)?")
@@ -120,12 +122,19 @@ def connect(uri: str) -> Any:
             try:
                 _connections[uri] = import_lancedb().connect(
                     uri,
+                    session=_session(),
                     read_consistency_interval=dt.timedelta(seconds=read_consistency()),
                     storage_options=_storage_options(uri),
                 )
             except _FAULTS as error:
                 raise _storage_error(error, "opening the index") from error
         return _connections[uri]
+
+
+@functools.cache
+def _session() -> Any:
+    """What bounds the caches, shared by all places."""
+    return import_lancedb().Session(INDEX_CACHE, METADATA_CACHE)
 
 
 def _storage_options(uri: str) -> dict[str, str] | None:
@@ -375,26 +384,35 @@ class VectorTable:
         them, compact many small fragments. ``busy``: more rows are about to come."""
         with self._upkeep, _told("tidying the index"):
             self._make(indexes.missing(self._table))
-            fragments = int(self._table.stats()["fragment_stats"]["num_small_fragments"])
-            share = self.count() // REFRESH_SHARE if busy else 0
-            if fragments >= COMPACT_FRAGMENTS or indexes.outside(self._table) >= max(
-                REFRESH_ROWS, share
-            ):
+            if self._frayed(busy=busy):
                 self._optimize()
             if (better := indexes.outgrown(self._table)) is not None:
                 old = indexes.vector_names(self._table)
                 self._make([better])
                 for name in old:
-                    self._attempt(partial(self._table.drop_index, name), "tidying the index")
+                    self._attempt(
+                        functools.partial(self._table.drop_index, name), "tidying the index"
+                    )
 
-    def tidy(self) -> bool:
-        """Give back the space of old versions: each write leaves one, with what it replaced.
-        Returns whether there was anything to do."""
+    def due(self) -> bool:
+        """True when ``refresh`` would do something."""
+        with _told("reading the index"):
+            return self._frayed() or indexes.outgrown(self._table) is not None
+
+    def _frayed(self, *, busy: bool = False) -> bool:
+        most = max(REFRESH_ROWS, self.count() // REFRESH_SHARE if busy else 0)
+        fragments = int(self._table.stats()["fragment_stats"]["num_small_fragments"])
+        return fragments >= COMPACT_FRAGMENTS or indexes.outside(self._table) >= most
+
+    def worn(self) -> bool:
+        """True when ``tidy`` would give back space."""
+        with _told("tidying the index"):
+            return len(self._table.list_versions()) > KEPT_VERSIONS
+
+    def tidy(self) -> None:
+        """Give back the space of old versions: each write leaves one, with what it replaced."""
         with self._upkeep, _told("tidying the index"):
-            if len(self._table.list_versions()) <= KEPT_VERSIONS:
-                return False
             self._optimize()
-            return True
 
     def _optimize(self) -> None:
         self._attempt(
@@ -403,7 +421,9 @@ class VectorTable:
 
     def _make(self, wanted: Iterable[indexes.Making]) -> None:
         for new in wanted:
-            make = partial(self._table.create_index, new.column, config=new.config, name=new.name)
+            make = functools.partial(
+                self._table.create_index, new.column, config=new.config, name=new.name
+            )
             self._attempt(make, "building the index")
 
     def _run(self, query: Any, k: int, scope: Scope) -> Any:
@@ -431,7 +451,7 @@ class VectorTable:
 def _rows(found: Any, measures: list[float]) -> list[Row]:
     ids = (found[name].to_pylist() for name in ("chunk_id", "source_id", "revision"))
     return [
-        Row(chunk_id, source_id, revision, partial(_chunk, found, at), measure)
+        Row(chunk_id, source_id, revision, functools.partial(_chunk, found, at), measure)
         for at, (chunk_id, source_id, revision, measure) in enumerate(
             zip(*ids, measures, strict=True)
         )

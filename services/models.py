@@ -75,6 +75,9 @@ class Block(BaseModel):
     where there is only ``time``."""
     row: int | None = None
     """First row of a table block in its sheet or file, counted from 1."""
+    rows: list[tuple[int, int]] = Field(default_factory=list)
+    """(line of ``text``, row) wherever a table's rows do not follow one another because blank ones
+    were left out; empty where all do."""
     header_rows: int = 0
     """How many first lines of a table block are column heads."""
     continues: str | None = None
@@ -160,6 +163,15 @@ class ImportReport(Stored):
             self.note(
                 "tracked_changes",
                 f"It holds {count} tracked changes: insertions were read, deletions left out.",
+                count=count,
+            )
+
+    def note_hidden(self, count: int) -> None:
+        """Say in how many places text was left out that the file's own program does not show."""
+        if count:
+            self.note(
+                "hidden_text",
+                f"It holds hidden text in {count} places, which was left out.",
                 count=count,
             )
 

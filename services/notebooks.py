@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from services import lance
+from services import lance, trash
 from services.adding import add_files
-from services.errors import NotFoundError, UserInputError
+from services.errors import NotFoundError, UserInputError, from_os_error
 from services.intake import Incoming
 from services.sample import SAMPLE_TITLE, sample_files
-from services.settings import data_dir
 from services.storage import load_config, load_sources, update_config
 from services.workspace import Workspace, create_workspace, open_workspace, workspaces
 
@@ -72,22 +70,27 @@ def delete_notebook(notebook_id: str) -> str:
             step="Delete its sources instead.",
         )
     lance.forget(workspace.vector_uri)
-    folder = workspace.home / "trash" / "notebooks"
-    folder.mkdir(parents=True, exist_ok=True)
-    entry = f"{int(time.time())}-{workspace.id}"
-    workspace.root.rename(folder / entry)
+    title = str(load_config(workspace).get("title", ""))
+    entry = trash.put(open_workspace(), "notebook", {"id": workspace.id, "title": title})
+    kept = trash.notebook(workspace.home, entry)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        workspace.root.rename(kept)
+    except OSError as error:
+        raise from_os_error(error, "deleting a notebook") from error
     return entry
 
 
 def restore_notebook(trash_id: str) -> Notebook:
     """Bring a deleted notebook back. Raises NotFoundError."""
-    home = data_dir()
-    kept = home / "trash" / "notebooks" / trash_id.replace("/", "").replace("\\", "")
-    if not kept.is_dir() or kept.parent.name != "notebooks":
-        raise NotFoundError("This can no longer be brought back.", code="not_in_trash")
-    workspace = Workspace(home, trash_id.split("-", 1)[-1])
+    first = open_workspace()
+    workspace = Workspace(first.home, trash.get(first, trash_id, "notebook")["id"])
     workspace.root.parent.mkdir(parents=True, exist_ok=True)
-    kept.rename(workspace.root)
+    try:
+        trash.notebook(first.home, trash_id).rename(workspace.root)
+    except OSError as error:
+        raise NotFoundError("This can no longer be brought back.", code="not_in_trash") from error
+    trash.remove(first, trash_id)
     return _as_listed(workspace)
 
 

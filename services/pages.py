@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -106,9 +107,15 @@ def _jpeg(picture: Image.Image) -> bytes:
 def _is_picture(path: Path) -> bool:
     """Whether a file is a picture; what cannot be told is left to pdfium to refuse."""
     try:
-        return sniff(path) == "image"
+        return _sniffed(path, path.stat().st_mtime_ns) == "image"
     except (OSError, UserInputError):
         return False
+
+
+@lru_cache(maxsize=64)
+def _sniffed(path: Path, changed: int) -> str:
+    """A file's kind, looked up once for all its pages: it only changes when the file does."""
+    return sniff(path)
 
 
 def passage_boxes(

@@ -27,7 +27,7 @@ from typing import Literal
 from filelock import FileLock
 from pydantic import ValidationError
 
-from services import adding, embeddings, ingestion, jobs, sweep, unpacking
+from services import adding, embeddings, ingestion, jobs, probes, sweep, unpacking
 from services.chunking import chunk_document, passage_text
 from services.embeddings import get_embedder
 from services.errors import (
@@ -72,6 +72,8 @@ class Pipeline:
         self._to_read: deque[tuple[Workspace, Job]] = deque()
         self._to_hear: deque[tuple[Workspace, Job]] = deque()
         self._to_fetch: deque[tuple[Workspace, Job]] = deque()
+        self._turns: dict[Path, int] = {}
+        """By notebook, which turn of the readers was its last."""
         self._known: set[str] = set()
         self._indexer = Indexer(lambda: bool(self._to_read))
         self._stopping = False
@@ -209,6 +211,8 @@ class Pipeline:
             moving = [job for job in jobs.all_jobs(workspace) if job.moving]
             if moving and all(job.state == "waiting" for job in moving):
                 commit_move(workspace, moving[0].table)
+            if not jobs.ids(workspace):
+                probes.after(workspace)
 
     def _queue_of(self, source: Source | None, job: Job) -> deque[tuple[Workspace, Job]]:
         if source and source.url and is_due(source, job):
@@ -308,7 +312,7 @@ class Pipeline:
                     self._wake.wait_for(lambda: any(queues) or self._stopping)
                     if self._stopping:
                         return
-                    workspace, job = next(filter(None, queues)).popleft()
+                    workspace, job = self._next(next(filter(None, queues)))
                 lock = jobs.take(workspace, job)
                 if lock is None:
                     self._known.discard(job.id)  # somebody else has it; look again later
@@ -316,6 +320,14 @@ class Pipeline:
                 self._run(workspace, job, lock, reader)
         finally:
             reader.close()
+
+    def _next(self, queue: deque[tuple[Workspace, Job]]) -> tuple[Workspace, Job]:
+        """Take the oldest job of the notebook whose turn was longest ago, so that one source of a
+        notebook never waits for hundreds of another."""
+        taken = min(queue, key=lambda item: self._turns.get(item[0].root, 0))
+        queue.remove(taken)
+        self._turns[taken[0].root] = max(self._turns.values(), default=0) + 1
+        return taken
 
     def _run(self, workspace: Workspace, job: Job, lock: FileLock, reader: Reader) -> None:
         try:

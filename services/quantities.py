@@ -386,6 +386,11 @@ def number_word(word: str) -> float | None:
     return None
 
 
+def counts_something(word: str) -> bool:
+    """True for a lower-case word that only stands beside figures: a unit, a scale, a month."""
+    return word in _UNITS or word in _SCALES or word in _MONTHS
+
+
 def ordinal_word(word: str) -> int | None:
     """The value of a spelled ordinal (third, dritte), or None."""
     return _ORDINALS.get(word)

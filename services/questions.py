@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from services.quantities import number_word, read_figures
-from services.words import NEGATIONS, Word, is_stop, language, script, stem, words
+from services.words import NEGATIONS, Word, is_stop, language, script, stem, stems, words
 
 Wanted = Literal["person", "time", "amount", "place", "reason", "definition", "list", ""]
 
@@ -43,6 +44,23 @@ _WANTED: list[tuple[Wanted, str]] = [
 ]
 _WANTED_PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _WANTED]
 
+_MEASURES = (
+    "margin revenue revenues sales turnover debt profit income earnings ebit ebitda cash.?flow "
+    "cost costs expense expenses price rate share ratio percentage dividend salary budget "
+    "headcount population temperature height length weight capacity growth tax yield speed marge "
+    "umsatz erlöse schulden gewinn ergebnis kosten aufwand preis quote anteil verhältnis dividende "
+    "gehalt bevölkerung temperatur höhe länge gewicht kapazität wachstum steuer rendite "
+    "geschwindigkeit zahl"
+)
+_MEASURE = re.compile(
+    r"^\W*(?:what|which|was|welche[rs]?) (?:is|was|are|were|ist|war|sind|waren) "
+    r"(?:(?:the|its|their|our|der|die|das|ihr|ihre) )?(?:[\w-]+ ){0,4}?[\w-]*"
+    rf"(?:{'|'.join(_MEASURES.split())})\b",
+    re.IGNORECASE,
+)
+"""A question for a measure asks for an amount even where it says only "what is"."""
+
+_ASKED_YEAR = re.compile(r"\b(?:1[0-9]|20)\d{2}\b")
 _YEAR = re.compile(
     r"\b(?:1[0-9]|20)\d{2}(?:s|er)?\b|\b\d{1,2}(?:st|nd|rd|th|\.) (?:century|Jahrhundert)"
 )
@@ -73,11 +91,28 @@ class Question:
     names: frozenset[str]
     """Stems of names, codes and numbers: what has to be there for the question to be answerable."""
     folded: frozenset[str]
+    years: frozenset[str]
+    """The years it names."""
+    pairs: frozenset[tuple[str, str]]
+    """Stems of content words that follow each other."""
+
+
+def years(text: str) -> frozenset[str]:
+    """The years a text names, as written."""
+    return frozenset(_ASKED_YEAR.findall(text))
+
+
+def pairs(text: str) -> frozenset[tuple[str, str]]:
+    """The stems of content words that follow each other, little words between them left out."""
+    found = stems(text)
+    return frozenset(pairwise(found))
 
 
 def read_question(text: str) -> Question:
     """Take a question apart; it may be any text, also a few words."""
     wanted: Wanted = next((kind for kind, pattern in _WANTED_PATTERNS if pattern.search(text)), "")
+    if wanted in ("definition", "") and _MEASURE.search(text):
+        wanted = "amount"
     tokens = words(text)
     spoken = language(text)
     terms: dict[str, float] = {}
@@ -91,7 +126,42 @@ def read_question(text: str) -> Question:
             names.add(base)
         terms[base] = max(terms.get(base, 0.0), 1.5 if named else 1.0)
     folded = frozenset(word.folded for word in tokens)
-    return Question(text, spoken, script(text), wanted, terms, frozenset(names), folded)
+    return Question(
+        text,
+        spoken,
+        script(text),
+        wanted,
+        terms,
+        frozenset(names),
+        folded,
+        years(text),
+        pairs(text),
+    )
+
+
+_WHOLE = re.compile(
+    r"\b(?:about|overview|summar\w+|gist|main|key|most important|deals? with|contains?|content|"
+    r"überblick|übersicht|zusammenfass\w*|fasse?|geht|handel\w*|inhalt\w*|wichtigst\w*)\b",
+    re.IGNORECASE,
+)
+_ANY_SOURCE = frozenset(
+    "source sources document documents file files text texts paper papers notebook report reports "
+    "material everything all point points topic topics idea ideas finding findings message thing "
+    "messages things content contents about overview summary summaries summarise summarize gist "
+    "main key important deal deals contain contains short brief briefly please sum "
+    "quelle quellen dokument dokumente datei dateien text texte notizbuch bericht berichte alle "
+    "unterlagen material alles punkte punkt themen thema aussagen aussage ergebnisse inhalt "
+    "uberblick ubersicht zusammenfassung zusammen fass fasse zusammenfassen geht handelt "
+    "inhalte handeln wichtigste wichtigsten wesentlichen kurz knapp hier darin drin erstelle mach "
+    "worum wovon gib gebe".split()
+)
+"""Words of a question for the whole: they name nothing that a passage could hold."""
+
+
+def asks_for_the_whole(text: str) -> bool:
+    """Whether a question asks what the sources are about, and of nothing in them."""
+    said = [w.folded for w in words(text) if not is_stop(w.folded)]
+    return _WHOLE.search(text) is not None and all(word in _ANY_SOURCE for word in said)
 
 
 def _is_name(word: Word, at: int, spoken: str | None) -> bool:
@@ -123,8 +193,11 @@ def fits(question: Question, text: str) -> bool:
             return False
 
 
+_LABEL = re.compile(r"^\W*(?:figure|fig\.|table|abbildung|abb\.|tabelle|tab\.) ?\d+", re.IGNORECASE)
+
+
 def _new_number(question: Question, text: str) -> bool:
-    for word in words(text):
+    for word in words(_LABEL.sub("", text)):
         digits = _NUMBER_NEARBY.search(word.text) is not None
         spelled = number_word(word.text.lower())
         if (

@@ -235,6 +235,7 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            process_group=0,  # Ctrl-C is for its parent, which then ends it
         )
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen, daemon=True)

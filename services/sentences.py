@@ -46,6 +46,14 @@ def split_sentences(text: str) -> list[Sentence]:
     return units
 
 
+def without_mark(text: str) -> str:
+    """A unit as it is read out: without the mark of a list item, its line breaks smoothed."""
+    return _MARK.sub("", " ".join(text.split()))
+
+
+_MARK = re.compile(r"^(?:[-*+•‣◦▪●·–—]|\(?\d{1,3}[.)]) ")
+
+
 # --- paragraphs -----------------------------------------------------------------------------
 
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●·–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")

@@ -53,7 +53,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "HALO_VECTOR_URI",
         "`lancedb/` in the data folder",
-        "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address.",
+        "Where the LanceDB table lives: a folder or a `s3://`, `gs://`, `az://` address. Keys, "
+        "region and the address of an own store come from the usual variables, such as "
+        "AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.",
     ),
     Setting(
         "HALO_READ_CONSISTENCY_SECONDS",

@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from services.errors import DamagedFileError, NotFoundError
-from services.jsonfile import JsonFile, made_before
+from services.errors import AmbiguousNameError, NotFoundError
+from services.jsonfile import JsonFile, damaged_entry, made_before
 from services.models import Message, Note, Source, Stored
 from services.workspace import Workspace, open_workspace
 
+_NAMED = 8
+"""How many sources a sentence lists by name."""
 _SESSION = re.compile(r"[0-9a-f]{32}")
 Row = dict[str, Any]
 Shared = Mapping[str, Any]
@@ -54,12 +56,7 @@ def _load(file: JsonFile, model: type[S]) -> list[S]:
                 made or model.model_validate(row) for row, made in zip(rows, kept, strict=True)
             ]
         except ValidationError as error:
-            raise DamagedFileError(
-                f"The file {file.path.name} holds an entry that HALO cannot read.",
-                code="damaged_entry",
-                step="Run “halo doctor --repair”; it keeps all that can be read.",
-                file=file.path.name,
-            ) from error
+            raise damaged_entry(file.path.name) from error
         known = _models[file.path] = (rows, models)
     return list(known[1])
 
@@ -105,6 +102,33 @@ def get_source(source_id: str, workspace: Workspace | None = None) -> Source:
     )
 
 
+def find_source(typed: str, workspace: Workspace | None = None) -> Source:
+    """The record that a user means by an id, a name, or the beginning of either; what is typed out
+    in full goes before what only begins so, and upper or lower case makes no difference.
+
+    Raises NotFoundError, and AmbiguousNameError where several are meant.
+    """
+    wanted = typed.strip().casefold()
+    sources = load_sources(workspace) if wanted else []
+    meant = (
+        [source for source in sources if source.id == wanted]
+        or [source for source in sources if source.name == typed]
+        or [source for source in sources if source.name.casefold() == wanted]
+        or [s for s in sources if s.id.startswith(wanted) or s.name.casefold().startswith(wanted)]
+    )
+    if len(meant) < 2:
+        return meant[0] if meant else get_source(typed, workspace)
+    listed = ", ".join(f"“{source.name}” ({source.id[:12]})" for source in meant[:_NAMED])
+    more = f" and {len(meant) - _NAMED} more" if len(meant) > _NAMED else ""
+    raise AmbiguousNameError(
+        f"“{typed}” names {len(meant)} sources: {listed}{more}.",
+        step="Type more of the name, or the id.",
+        typed=typed,
+        count=len(meant),
+        sources=f"{listed}{more}",
+    )
+
+
 def update_sources(
     changes: Mapping[str, Row],
     workspace: Workspace | None = None,
@@ -144,7 +168,10 @@ def load_notes(workspace: Workspace | None = None) -> list[Note]:
     """All notes in stored order; notes of old files without an id get one for good."""
     file = _notes_file(_at(workspace))
     if any(not row.get("id") for row in file.read()):
-        file.update(lambda rows: [as_row(Note.model_validate(row)) for row in rows])
+        try:
+            file.update(lambda rows: [as_row(Note.model_validate(row)) for row in rows])
+        except ValidationError as error:
+            raise damaged_entry(file.path.name) from error
     return _load(file, Note)
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from services import jobs, trash
+from services import jobs, probes, trash
 from services.lance import VectorTable, connect, drop_table, open_table
 from services.storage import load_sources
 from services.unpacking import FOLDERS
@@ -49,6 +49,7 @@ def _expire(workspace: Workspace) -> None:
     for entry in trash.entries(workspace):
         old = time.time() - float(entry["at"])
         if trash.expired(entry) or (entry["kind"] == "revision" and old > ROWS_GRACE):
+            shutil.rmtree(trash.notebook(workspace.home, entry["id"]), ignore_errors=True)
             trash.remove(workspace, entry["id"])
 
 
@@ -100,8 +101,9 @@ def _sweep_rows(workspace: Workspace) -> int:
     in_use = {source.table for source in load_sources(workspace) if source.table}
     at_work = bool(jobs.all_jobs(workspace))
     for name, table in list(_tables(workspace)):
-        if not at_work:
-            table.tidy()
+        if not at_work and table.worn():
+            with probes.compared(workspace):
+                table.tidy()
         kept, _ = _kept(workspace)
         dead = [
             revision

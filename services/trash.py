@@ -82,7 +82,7 @@ def newest(workspace: Workspace) -> dict[str, Any] | None:
                 young.append(json.loads(path.read_bytes()))
         except (OSError, ValueError):
             continue
-    kinds = ("sources", "note", "conversation")
+    kinds = ("sources", "note", "conversation", "notebook")
     found = [e for e in young if e.get("kind") in kinds and float(e.get("at", 0)) >= since]
     last = max(found, key=lambda entry: float(entry["at"]), default=None)
     return None if last is None or last.get("dismissed") else last
@@ -103,6 +103,11 @@ def dismiss(workspace: Workspace, entry_id: str) -> None:
 def expired(entry: dict[str, Any]) -> bool:
     """True when an entry is older than ``KEEP``."""
     return time.time() - float(entry.get("at", 0)) > KEEP.total_seconds()
+
+
+def notebook(home: Path, entry_id: str) -> Path:
+    """Where the folder of a deleted notebook waits."""
+    return home / "trash" / "notebooks" / entry_id
 
 
 def set_aside(workspace: Workspace, path: Path) -> None:

@@ -13,7 +13,7 @@ from services.ingestion import load_document, original_path
 from services.models import Hit
 from services.pages import Box
 from services.search import search
-from services.words import stems
+from services.words import densest
 from services.workspace import Workspace
 
 WIDTH = 1400
@@ -33,11 +33,13 @@ class Drawn:
     boxes: list[Box]
 
 
-def draw_passage(workspace: Workspace, source_id: str, query: str) -> Drawn:
+def draw_passage(
+    workspace: Workspace, source_id: str, query: str, *, password: str | None = None
+) -> Drawn:
     """The page of the best passage for ``query`` that says most of it, its lines boxed.
 
     Raises NotFoundError for an unknown source or when nothing is found, UserInputError for a source
-    without pages, and what ``search`` raises.
+    without pages, PasswordNeededError, and what ``search`` raises.
     """
     document = load_document(workspace, source_id)
     if document.kind not in _PAGED:
@@ -53,23 +55,18 @@ def draw_passage(workspace: Workspace, source_id: str, query: str) -> Drawn:
     page, text = _asked_page(hits[0], query)
     path = original_path(workspace, source_id)
     recognised = document.recognised.get(page, [])
-    boxes = pages.passage_boxes(path, page, text, recognised=recognised)
-    picture = pages.render_page(path, page, width=WIDTH)
+    boxes = pages.passage_boxes(path, page, text, password=password, recognised=recognised)
+    picture = pages.render_page(path, page, width=WIDTH, password=password)
     return Drawn(_boxed(picture, boxes), hits[0], page, boxes)
 
 
 def _asked_page(hit: Hit, query: str) -> tuple[int, str]:
-    """The page of a passage that says most of the query's words, and what of it stands there; of
-    equal ones the page with more of the passage."""
+    """The page on which a passage says most of the query's words, and what of it stands there."""
     chunk = hit.chunk
+    page = hit.place(densest(chunk.text, query))[0] or 1
     ends = [*chunk.piece_starts[1:], len(chunk.text)]
-    texts: dict[int, str] = {}
-    for page, start, end in zip(chunk.piece_pages, chunk.piece_starts, ends, strict=True):
-        texts[page] = f"{texts.get(page, '')}\n{chunk.text[start:end]}".strip()
-    asked = set(stems(query))
-    return max(
-        texts.items(), key=lambda item: (len(asked.intersection(stems(item[1]))), len(item[1]))
-    )
+    pieces = zip(chunk.piece_pages, chunk.piece_starts, ends, strict=True)
+    return page, "\n".join(chunk.text[start:end].strip() for at, start, end in pieces if at == page)
 
 
 def _boxed(picture: bytes, boxes: list[Box]) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -49,6 +50,8 @@ _UNSPACED = (
 )
 """Thai, Lao, Burmese, Khmer, kana and Han: scripts written without spaces."""
 _TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_])+(?:['’](?:s|t|ll|re|ve|d)\b)?")
+_STRETCH = 40
+"""Words that are looked at together."""
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 
 _IRREGULAR = {
@@ -135,6 +138,28 @@ def is_stop(folded: str) -> bool:
 def stems(text: str) -> list[str]:
     """The light stems of the content words of ``text``, in order, with repeats."""
     return [stem(word.folded) for word in words(text) if not is_stop(word.folded)]
+
+
+def densest(text: str, query: str) -> int:
+    """The character at which the stretch of ``text`` begins that says most of a query's words, of
+    equal ones the shortest, then the first; 0 where none of them is there."""
+    asked = set(stems(query)) or {stem(word.folded) for word in words(query)}
+    met = [
+        (number, word.start, said)
+        for number, word in enumerate(words(text))
+        if (said := stem(word.folded)) in asked
+    ]
+    inside: Counter[str] = Counter()
+    best, most, left = 0, (0, 0), 0
+    for number, _, said in met:
+        inside[said] += 1
+        while number - met[left][0] > _STRETCH or inside[met[left][2]] > 1:
+            inside[met[left][2]] -= 1  # too far away, or said again since
+            left += 1
+        score = (sum(map(bool, inside.values())), met[left][0] - number)
+        if score > most:
+            best, most = met[left][1], score
+    return best
 
 
 def language(text: str) -> str | None:

@@ -17,12 +17,14 @@ from filelock import FileLock, Timeout
 
 from services import settings
 from services.errors import ForeignFolderError, NewerFormatError, NotFoundError, from_os_error
-from services.jsonfile import JsonFile
+from services.jsonfile import JsonFile, read_json
 from services.models import new_id, now
 
 FORMAT = 1
 """Version of the folder's layout, stored in config.json; its absence marks a foreign folder."""
 
+LOST_FINDS = "lost-finds.json"
+"""End of the name of a note that work on the index lost finds (``services.probes``)."""
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -80,7 +82,8 @@ class Workspace:
 
     def file(self, name: str, empty: Any) -> JsonFile:
         """The JSON file ``name`` of this notebook; ``empty``: its value before the first write."""
-        return JsonFile(self.root / name, empty, locks=self.locks, quarantine=self.quarantine)
+        path, objects = self.root / name, isinstance(empty, list)
+        return JsonFile(path, empty, self.locks, self.quarantine, objects=objects)
 
     @property
     def sources_file(self) -> JsonFile:
@@ -168,6 +171,17 @@ def folder_stamp(path: Path) -> int:
 
 
 def _notice(path: Path) -> Notice:
+    if path.name.endswith(LOST_FINDS):
+        found = read_json(path)
+        count, asked = len(found["lost"]), found["asked"]
+        first = "; ".join(f"“{question}”" for question in found["lost"][:3])
+        return Notice(
+            path.name,
+            "finds_lost",
+            f"After work on the index, {count} of {asked} recent questions no longer find all that "
+            f"they found before: {first}.",
+            {"n": count, "asked": asked, "questions": first},
+        )
     name = path.name.removesuffix(".missing").split("-", 1)[-1]
     if path.name.endswith(".missing"):
         return Notice(
@@ -186,13 +200,17 @@ def _notice(path: Path) -> Notice:
 
 
 def is_foreign(home: Path) -> bool:
-    """True for a folder with somebody else's state: HALO Core's JSON or table without our mark."""
-    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
-        config = Workspace(home).config_file.read()
-        if "halo_format" in config:
-            return False
+    """True for a folder with somebody else's state: HALO Core's JSON or table without our mark.
+
+    The mark is looked for last: HALO makes it first, so a folder that another process is just
+    preparing, or was killed over, is never taken for a foreign one.
+    """
     state = ("sources.json", "studio_notes.json", "studio_outputs.json", "chat_history")
-    return any((home / name).exists() for name in state) or any(home.glob("lancedb/*.lance"))
+    if not (any((home / name).exists() for name in state) or any(home.glob("lancedb/*.lance"))):
+        return False
+    if (home / "config.json").exists() or any(home.glob("config.json.bak*")):
+        return "halo_format" not in Workspace(home).config_file.read()
+    return True
 
 
 def open_workspace(notebook: str | None = None) -> Workspace:
@@ -248,14 +266,6 @@ def _prepare(workspace: Workspace) -> None:
                 step="Set HALO_DATA_DIR to a new, empty folder.",
                 folder=str(root),
             )
-        for folder in (
-            workspace.originals,
-            workspace.documents,
-            workspace.jobs,
-            workspace.locks,
-            workspace.chats,
-        ):
-            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise from_os_error(error, f"opening the data folder {root}") from error
     config = workspace.config_file.read()
@@ -270,3 +280,14 @@ def _prepare(workspace: Workspace) -> None:
             step="Update HALO, or set HALO_DATA_DIR to another folder.",
             found=config["halo_format"],
         )
+    try:
+        for folder in (
+            workspace.originals,
+            workspace.documents,
+            workspace.jobs,
+            workspace.locks,
+            workspace.chats,
+        ):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_os_error(error, f"opening the data folder {root}") from error

@@ -118,7 +118,8 @@ class OutputList(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What was deleted. It can be brought back on the screen for seven days."""
+    """What was deleted. It can be brought back on the screen for seven days, but where ``trash_id``
+    is empty: the disk was full, and it went for good."""
 
     deleted: list[str]
     trash_id: str

@@ -51,7 +51,7 @@ def find_passages(workspace: Notebook, asked: Search) -> SearchResults:
     )
     return SearchResults(
         results=[
-            Found(content=hit.chunk.text, metadata=shapes.place(hit), score=hit.score)
+            Found(content=hit.chunk.text, metadata=shapes.place(hit, result.query), score=hit.score)
             for hit in result.hits
         ],
         mode=result.mode,

@@ -48,9 +48,11 @@ _SCRIPT = re.compile(
 _CONSENT = re.compile(
     r"cookie|before you continue|bevor (?:sie|du) fort|we value your privacy|your privacy|"
     r"ihre privatsphäre|datenschutzeinstellung|privacy settings|accept all|reject all|"
-    r"manage (?:options|preferences|choices)|alle akzeptieren|alle ablehnen|alles akzeptieren|"
+    r"manage (?:your |my )?(?:options|preferences|choices|settings|cookies)|"
+    r"alle akzeptieren|alle ablehnen|alles akzeptieren|"
     r"akzeptieren und weiter|einwilligung|consent|legitimate interest|berechtigte[sn]? interesse|"
-    r"our partners|unsere partner|\bpartners?\b.*\bdata\b|personalis|personaliz|tout accepter|"
+    r"our (?:\d+ )?partners|unsere (?:\d+ )?partner|\bpartners?\b.*\bdata\b|personalis|"
+    r"personaliz|tout accepter|"
     r"mit werbung|tracking|zustimm"
 )
 _CONSENT_HOST = re.compile(r"(?:consent|guce|cmp|privacy-mgmt)\.")
@@ -200,7 +202,8 @@ def _head(page: Path) -> bytes:
 
 def _is_consent(document: Document) -> bool:
     """Whether most of a page's words stand in blocks that speak of cookies and consent."""
-    about = total = kinds = 0
+    about = total = 0
+    kinds = len(set(_CONSENT.findall(document.title.casefold())))
     for block in document.blocks:
         text = block.text.casefold()
         count = sum(1 for _ in _WORD.finditer(text))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import ssl
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from email.message import Message
 from functools import cache
@@ -21,6 +23,7 @@ import httpcore2
 
 from services.errors import (
     CancelledError,
+    HaloError,
     LinkError,
     TooLargeError,
     UserInputError,
@@ -262,7 +265,7 @@ class _Guarded(httpcore2.NetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
         failure: Exception = httpcore2.ConnectError("no address")
-        for number in self._guard.numbers(host, port):
+        for number in self._numbers(host, port):
             wait = min(timeout or CONNECT_SECONDS, self._fetcher.left())
             try:
                 stream = self._system.connect_tcp(number, port, wait, None, socket_options)
@@ -271,6 +274,24 @@ class _Guarded(httpcore2.NetworkBackend):
             else:
                 return _Watched(stream, self._fetcher)
         raise failure
+
+    def _numbers(self, host: str, port: int) -> list[str]:
+        """What the guard says, asked in a thread of its own: a name server that does not answer
+        cannot be interrupted, only left alone."""
+        found: Future[list[str]] = Future()
+
+        def look() -> None:
+            try:
+                found.set_result(self._guard.numbers(host, port))
+            except HaloError as error:  # raised again where the result is awaited
+                found.set_exception(error)
+
+        threading.Thread(target=look, name="halo-names", daemon=True).start()
+        asked = time.monotonic()
+        while time.monotonic() - asked < self._fetcher.limits.stall:
+            with contextlib.suppress(TimeoutError):
+                return found.result(min(_POLL, self._fetcher.left()))
+        raise httpcore2.ReadTimeout
 
 
 class _Watched(httpcore2.NetworkStream):

@@ -18,7 +18,7 @@ from services.models import Block, Document
 from services.parsers import Progress, formats, tables
 from services.parsers.cells import Merge, Row
 from services.parsers.protected import unlocked
-from services.parsers.regions import Budget, add_region, fill_report, regions
+from services.parsers.regions import OpenSheet, add_sheets
 from services.parsers.sniff import damaged
 
 _WHAT = "Excel file"
@@ -35,34 +35,26 @@ def parse(
 ) -> Document:
     """Read a workbook. Unit: sheets. ``Block.row`` is the first row after a table's header."""
     document = Document()
-    report = document.report
-    budget = Budget()
-    cut: list[str] = []
     _facts(path, document)
     with Path(os.devnull).open("w", encoding="utf-8") as log:
         try:
             book = _opened(path, password, log)
-            names = book.sheet_names()
-            for number, title in enumerate(names, 1):
-                before = len(document.blocks)
-                sheet = book.sheet_by_index(number - 1)
-                if sheet.visibility:
-                    report.hidden.append(title)
-                merges = _merges(sheet)
-                for region in regions(budget.spend(_rows(book, sheet))):
-                    add_region(document, title, region, merges)
-                _add_comments(document, title, sheet)
-                if budget.over:
-                    cut.append(title)
-                if len(document.blocks) == before:
-                    report.unread.append(number)
-                book.unload_sheet(number - 1)
-                if progress:
-                    progress(number, len(names))
+            sheets = (_sheet(document, book, number) for number in range(book.nsheets))
+            add_sheets(document, sheets, book.nsheets, progress)
         except _BROKEN as error:
             raise damaged(_WHAT) from error
-    fill_report(document, len(names), budget, cut)
     return document
+
+
+def _sheet(document: Document, book: xlrd.Book, number: int) -> OpenSheet:
+    sheet = book.sheet_by_index(number)
+
+    def finish() -> None:
+        _add_comments(document, sheet.name, sheet)
+        book.unload_sheet(number)
+
+    hidden = bool(sheet.visibility)
+    return OpenSheet(sheet.name, _rows(book, sheet), _merges(sheet), hidden, finish)
 
 
 def _opened(path: Path, password: str | None, log: object) -> xlrd.Book:

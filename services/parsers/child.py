@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -41,6 +42,7 @@ _BARRED = frozenset(
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where there are no process groups (Windows)
     memory_mb = int(sys.argv[1])
     tell = _speech()
     sys.addaudithook(_bar_network)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lxml import etree
@@ -63,6 +63,7 @@ class _Style:
     list_id: str | None = None
     depth: int = 0
     is_title: bool = False
+    hidden: bool = False
 
 
 @dataclass
@@ -90,6 +91,7 @@ class _Reader:
             for note in self._items(kind)
         }
         self._list: list[str] = []
+        self._hidden = 0
 
     def read(self) -> None:
         root = self._package.xml(self._part)
@@ -100,6 +102,7 @@ class _Reader:
             self._blocks(body)
             self._flush_list()
             self._margins(root)
+        self._report.note_hidden(self._hidden)
 
     def _root(self, kind: str) -> etree._Element | None:
         part = self._package.related(self._part, kind)
@@ -171,11 +174,21 @@ class _Reader:
     def _content(self, element: etree._Element) -> _Paragraph:
         found = _Paragraph()
         parts: list[str] = []
+        in_hidden_style = self._style_of(element).hidden
+        was_hidden = False
 
         def walk(parent: etree._Element) -> None:
+            nonlocal was_hidden
             for child in parent:
                 tag = child.tag
-                if tag in (f"{W}t", f"{_MATH}t"):
+                if tag == f"{W}r":
+                    hidden = self._is_hidden(child, in_hidden_style)
+                    if not hidden:
+                        walk(child)
+                    elif not was_hidden and child.find(f"{W}t") is not None:
+                        self._hidden += 1
+                    was_hidden = hidden
+                elif tag in (f"{W}t", f"{_MATH}t"):
                     parts.append(child.text or "")
                 elif tag in (f"{W}tab", f"{W}ptab"):
                     parts.append("\t")
@@ -214,6 +227,19 @@ class _Reader:
         found.text = "".join(parts)
         return found
 
+    def _is_hidden(self, run: etree._Element, in_hidden_style: bool) -> bool:
+        """Whether Word shows a run only to who asks for hidden text: it says so itself, or else its
+        style or its paragraph's does; where both do, one takes back what the other says."""
+        properties = run.find(f"{W}rPr")
+        if properties is None:
+            return in_hidden_style
+        own = _vanishes(properties)
+        if own is not None:
+            return own
+        named = properties.find(f"{W}rStyle")
+        style = self._styles.get(named.get(f"{W}val", ""), _Style()) if named is not None else None
+        return in_hidden_style != (style is not None and style.hidden)
+
     def _note(self, kind: str, reference: etree._Element, found: _Paragraph) -> None:
         note = self._notes.pop(f"{kind}{reference.get(f'{W}id')}", None)
         text = self._flat(note, "\n") if note is not None else ""
@@ -250,6 +276,9 @@ class _Reader:
     def _table(self, element: etree._Element) -> None:
         self._flush_list()
         rows = [row for row in _inside(element, "tr") if row.find(f"{W}trPr/{W}del") is None]
+        shown = [row for row in rows if row.find(f"{W}trPr/{W}hidden") is None]
+        self._hidden += len(rows) - len(shown)
+        rows = shown
         cells = [list(_inside(row, "tc")) for row in rows]
         if len(cells) == 1 and len(cells[0]) == 1:  # a frame around text
             self._blocks(cells[0][0])
@@ -368,6 +397,12 @@ def _symbol(element: etree._Element) -> str:
     return known.get(element.get(f"{W}char", "").upper()[-2:], "")
 
 
+def _vanishes(properties: etree._Element | None) -> bool | None:
+    """Whether character properties hide their text; None where they do not say."""
+    found = properties.find(f"{W}vanish") if properties is not None else None
+    return None if found is None else found.get(f"{W}val", "1") not in ("0", "false", "off")
+
+
 def _own_style(properties: etree._Element, base: _Style) -> _Style:
     """A style changed by paragraph properties: outline level and list."""
     level, list_id, depth = base.level, base.list_id, base.depth
@@ -381,7 +416,7 @@ def _own_style(properties: etree._Element, base: _Style) -> _Style:
     at = properties.find(f"{W}numPr/{W}ilvl")
     if at is not None:
         depth = whole(at.get(f"{W}val"), depth, most=9)
-    return _Style(level, list_id, depth, base.is_title)
+    return replace(base, level=level, list_id=list_id, depth=depth)
 
 
 def _styles(root: etree._Element | None) -> dict[str, _Style]:
@@ -410,7 +445,8 @@ def _styles(root: etree._Element | None) -> dict[str, _Style]:
                 style = _Style(int(match[1]) or 1, style.list_id, style.depth)
             elif name.lower() == "title":
                 style = _Style(None, None, 0, is_title=True)
-            made[style_id] = style
+            own = _vanishes(element.find(f"{W}rPr"))
+            made[style_id] = replace(style, hidden=base.hidden if own is None else own)
         return made[style_id]
 
     for style_id, element in elements.items():

@@ -65,6 +65,7 @@ def parse(
             reader.slide(page, number)
             if progress:
                 progress(number, len(pages))
+    report.note_hidden(reader.hidden)
     document.blocks = reader.outline.blocks
     document.title = document.title or reader.title or reader.outline.first_title
     if text is None:
@@ -94,6 +95,8 @@ class _Reader:
         self._list: list[str] = []
         self._numbers: dict[str, list[int]] = {}
         self._slide: int | None = None
+        self.hidden = 0
+        """Places with text that is not shown."""
 
     def count_changes(self, text: etree._Element) -> None:
         changes = sum(1 for _ in text.iter(f"{TEXT}changed-region"))
@@ -134,6 +137,8 @@ class _Reader:
 
     def _block(self, element: etree._Element) -> None:
         tag = element.tag
+        if tag == f"{TEXT}section" and self._is_hidden(element):
+            return
         if tag in _TEXTS:
             self._paragraph(element)
         elif tag == f"{TEXT}list":
@@ -258,13 +263,19 @@ class _Reader:
     def _content(self, element: etree._Element) -> _Paragraph:
         found = _Paragraph()
         parts: list[str] = []
+        gone = element.find(f".//{TEXT}hidden-paragraph[@{TEXT}is-hidden='true']")
+        if gone is not None or self._is_hidden(element):
+            self.hidden += gone is not None
+            return found
 
         def walk(parent: etree._Element) -> None:
             if parent.text:
                 parts.append(_squeezed(parent.text))
             for child in parent:
                 tag = child.tag
-                if tag == f"{TEXT}s":
+                if self._is_hidden(child):
+                    pass
+                elif tag == f"{TEXT}s":
                     parts.append(" " * counted(child, f"{TEXT}c", _MOST_SPACES))
                 elif tag == f"{TEXT}tab":
                     parts.append("\t")
@@ -285,6 +296,13 @@ class _Reader:
         walk(element)
         found.text = "".join(parts)
         return found
+
+    def _is_hidden(self, element: etree._Element) -> bool:
+        """Whether an element is not shown; its text, if it has any, is counted as hidden."""
+        if not self._package.hides(element):
+            return False
+        self.hidden += bool("".join(element.itertext()).strip())
+        return True
 
     def _comment(self, element: etree._Element) -> str:
         author = " ".join((element.findtext(f"{DC}creator") or "").split())

@@ -112,6 +112,21 @@ class OpenPackage:
                 return str(one.get(wanted))
         return None
 
+    def hides(self, element: etree._Element) -> bool:
+        """Whether a section, paragraph or stretch of text is not shown, by itself or its style."""
+        if element.get(f"{TEXT}display") == "none" or element.get(f"{TEXT}is-hidden") == "true":
+            return True
+        name = element.get(f"{TEXT}style-name")
+        for _ in range(_DEEPEST_STYLE):
+            style = self._style(name) if name else None
+            if style is None:
+                return False
+            for one in style:
+                if one.get(f"{TEXT}display"):
+                    return str(one.get(f"{TEXT}display")) == "none"
+            name = style.get(f"{STYLE}parent-style-name")
+        return False
+
     def mark(self, style: str, depth: int, number: int) -> str:
         """What stands before an item of a list: "-", or its number in the list's own form."""
         self._style("")  # styles are read by now

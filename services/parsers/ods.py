@@ -27,7 +27,7 @@ from services.parsers.odf_package import (
     chart,
     counted,
 )  # fmt: skip
-from services.parsers.regions import Budget, add_region, fill_report, regions
+from services.parsers.regions import Budget, add_region, fill_report, note_unsolved, regions
 from services.parsers.sniff import BROKEN_ZIP, damaged
 
 _MOST_ROWS = 1 << 20
@@ -70,7 +70,8 @@ def parse(
             if progress:
                 progress(len(reader.names), len(reader.names))
         names, report.hidden, report.pictures = reader.names, reader.hidden, reader.pictures
-    fill_report(document, len(names), budget, cut, unsolved=reader.unsolved)
+    fill_report(document, len(names), budget, cut)
+    note_unsolved(report, reader.unsolved)
     return document
 
 

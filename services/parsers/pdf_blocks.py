@@ -20,6 +20,8 @@ _SECTION = re.compile(
     r"(?:item|note|part|section|chapter|appendix|exhibit)\s+[\divxa-z]+\b", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"[.!?:;][\"”’)]*$")
+_NARROW = 0.5
+"""Share of a flow's width that short lines take up at most."""
 _LINES_ABOVE = 8
 """How many lines tell how far the lines of a paragraph reach."""
 
@@ -165,17 +167,18 @@ def _page_pieces(
     pieces: list[_Piece] = []
     for flow in page.flows:
         leading = _leading(flow)
+        narrow = flow[0].left + _NARROW * _width(page, flow) if flow else 0.0
         run: list[Row] = []
         for item in find_tables(flow, partial(join_lines, words=words)):
             if isinstance(item, Table):
-                _close(run, pieces, number, body, words, outline)
+                _close(run, pieces, number, body, words, outline, narrow)
                 pieces.append(_Piece("table", item.text, number, table=item))
                 continue
             row = item
             if run and _starts_paragraph(run, row, leading, flow):
-                _close(run, pieces, number, body, words, outline)
+                _close(run, pieces, number, body, words, outline, narrow)
             run.append(row)
-        _close(run, pieces, number, body, words, outline)
+        _close(run, pieces, number, body, words, outline, narrow)
     return pieces
 
 
@@ -217,8 +220,10 @@ def _close(
     body: tuple[float, bool],
     words: set[str],
     outline: Outline,
+    narrow: float,
 ) -> None:
-    """Turn the rows gathered so far into a heading, a list item or a paragraph."""
+    """Turn the rows gathered so far into a heading, a list item or a paragraph; rows that were
+    ended on purpose, which none of them reaches beyond ``narrow``, stay lines of their own."""
     if not run:
         return
     text = join_lines([row.text for row in run], words)
@@ -235,8 +240,28 @@ def _close(
         else:
             pieces.append(_Piece("list", text, number))
     else:
+        if _are_lines(run, narrow):
+            text = "\n".join(row.text for row in run)
         pieces.append(_Piece("paragraph", text, number))
     run.clear()
+
+
+def _width(page: PageLayout, flow: list[Row]) -> float:
+    """How wide the lines of a flow may be: as its widest, or alone on a page as the page allows
+    with the same margin on both sides."""
+    left, right = min(row.left for row in flow), max(row.right for row in flow)
+    return max(right - left, page.width - 2 * left if len(page.flows) == 1 else 0.0)
+
+
+def _are_lines(run: list[Row], narrow: float) -> bool:
+    """Whether rows are lines (an address, a signature, items of a bill), no paragraph that wraps:
+    short, and each begins like a line."""
+    return (
+        len(run) > 1
+        and all(row.right < narrow for row in run)
+        and all(row.text[:1].isupper() or row.text[:1].isdigit() for row in run[1:])
+        and not any(row.text[-1:] in LINE_END_HYPHENS or row.text[-1:] == "," for row in run[:-1])
+    )
 
 
 def _heading_style(run: list[Row], text: str, body: tuple[float, bool]) -> Style | None:

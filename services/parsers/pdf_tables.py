@@ -26,6 +26,9 @@ _NUMBER = re.compile(
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d(?:\s?\([a-z0-9]\))?")
 _OPEN_END = re.compile(r"(?:,|\b(?:and|or|of|to|the|in|for|from|by|on|with|net|per|non)|[-–—/(])$")
 
+_TIGHT = 1.35
+"""Font sizes from one line of a wrapped head to the next, at most."""
+
 _SIGN_SPACE = re.compile(r"([$€£¥])\s+(?=[\d(.—–-])")
 
 Span = tuple[float, float]
@@ -366,16 +369,35 @@ def _head_cells(rows: list[Row], columns: list[Span], numbers: list[Span]) -> li
     """Column heads over several lines as one line; a head over several columns in each."""
     cells: list[list[str]] = [[] for _ in columns]
     values = [i for i, span in enumerate(columns) if span in numbers and (i or len(columns) == 1)]
-    for row in rows:
+    for row, below in zip(rows, [*rows[1:], None], strict=True):
         segments = _split(row.segments, columns)
         heads = [one for one in segments if one.right > columns[values[0]][0]]
         for one in segments:
             place = _nearest(one, columns)
-            over_words = place not in values and one.middle < columns[place][1]
-            group = [place] if over_words else _spanned(one, heads, columns, values)
+            alone = place not in values and one.middle < columns[place][1]
+            if alone or (below and _wraps(one, row, below)):
+                group = [place]
+            else:
+                group = _spanned(one, heads, columns, values)
             for column in group:
                 cells[column].append(one.text)
     return [" ".join(parts) for parts in cells]
+
+
+def _wraps(one: Segment, row: Row, below: Row) -> bool:
+    """Whether a head goes on in the line below it: set as tight as a paragraph, with words straight
+    under it that are not much narrower. A head over several columns is wide, or stands over dates.
+    """
+    if below.bottom - row.bottom > _TIGHT * one.size:
+        return False
+    return any(
+        abs(under.middle - one.middle) < 0.6 * one.size
+        or abs(under.left - one.left) < 0.3 * one.size
+        or abs(under.right - one.right) < 0.3 * one.size
+        for under in below.segments
+        if not any(map(str.isdigit, under.text))
+        and one.right - one.left <= 2 * (under.right - under.left)
+    )
 
 
 def _spanned(

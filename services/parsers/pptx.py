@@ -47,6 +47,7 @@ def parse(
     read = {block.slide for block in document.blocks if block.text.strip()}
     report.unread = [number for number in range(1, len(parts) + 1) if number not in read]
     report.units_read = len(parts) - len(report.unread)
+    report.note_hidden(deck.hidden)
     if deck.skipped:
         report.note(
             "shapes_skipped",
@@ -60,6 +61,7 @@ class _Deck:
     def __init__(self, package: Package, document: Document) -> None:
         self.outline = Outline()
         self.skipped = 0
+        self.hidden = 0
         self._package = package
         self._report = document.report
         self._margins: set[str] = set()
@@ -76,7 +78,9 @@ class _Deck:
             self._report.hidden.append(str(number))
         without_alternatives(root)
         tree = root.find(f"{P}cSld/{P}spTree")
-        shapes = list(_shapes(tree)) if tree is not None else []
+        found = list(_shapes(tree)) if tree is not None else []
+        shapes = [shape for shape in found if not _is_hidden(shape)]
+        self.hidden += sum(bool(_lines(shape)) for shape in found if _is_hidden(shape))
         # The title leads, wherever it lies among the shapes.
         for shape in sorted(shapes, key=lambda one: _placeholder(one) not in _TITLES):
             try:
@@ -170,6 +174,16 @@ def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
             yield child
         elif child.tag == f"{P}grpSp":
             yield from _shapes(child)
+
+
+def _is_hidden(shape: etree._Element) -> bool:
+    """Whether a shape was made invisible, by itself or with its group."""
+    groups = (above for above in shape.iterancestors(f"{P}grpSp"))
+    return any(
+        properties.get("hidden") in ("1", "true")
+        for one in (shape, *groups)
+        for properties in one.iterfind(f"*/{P}cNvPr")
+    )
 
 
 def _placeholder(shape: etree._Element) -> str | None:

@@ -5,10 +5,11 @@ A region is a run of rows without a blank row between them, in the columns it us
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from services.models import Block, Document, ImportReport
-from services.parsers import tables
+from services.parsers import Progress, tables
 from services.parsers.cells import Merge, Row
 
 CELLS = 2_000_000
@@ -45,21 +46,57 @@ class Budget:
             )
 
 
-def fill_report(
-    document: Document, sheets: int, budget: Budget, cut: list[str], *, unsolved: int = 0
+@dataclass(frozen=True)
+class OpenSheet:
+    """A sheet whose rows are about to be read; ``finish`` adds what stands on it beside cells."""
+
+    name: str
+    rows: Iterator[Row]
+    merges: list[Merge]
+    hidden: bool = False
+    finish: Callable[[], None] = lambda: None
+
+
+def add_sheets(
+    document: Document, sheets: Iterable[OpenSheet], count: int, progress: Progress | None
 ) -> None:
-    """What is said of every workbook: its sheets, those that were cut, formulas without result."""
+    """Read ``count`` sheets one after the other into a document and its report."""
+    report = document.report
+    budget = Budget()
+    cut: list[str] = []
+    for number, sheet in enumerate(sheets, 1):
+        before = len(document.blocks)
+        if sheet.hidden:
+            report.hidden.append(sheet.name)
+        for region in regions(budget.spend(sheet.rows)):
+            add_region(document, sheet.name, region, sheet.merges)
+        sheet.finish()
+        if budget.over:
+            cut.append(sheet.name)
+        if len(document.blocks) == before:
+            report.unread.append(number)
+        if progress:
+            progress(number, count)
+    fill_report(document, count, budget, cut)
+
+
+def fill_report(document: Document, sheets: int, budget: Budget, cut: list[str]) -> None:
+    """What is said of every workbook: its sheets, and those that were cut."""
     document.units = {"sheets": sheets}
     report = document.report
     report.unit = "sheet"
     report.units_total = sheets
     report.units_read = sheets - len(report.unread)
     budget.tell(report, cut)
-    if unsolved:
+
+
+def note_unsolved(report: ImportReport, count: int) -> None:
+    """Say how many formulas have no stored result; nothing where all have one."""
+    if count:
         report.note(
             "no_stored_result",
-            f"{unsolved} formulas have no stored result; the formulas are shown instead.",
-            count=unsolved,
+            f"{count} formulas have no stored result; the formulas are shown instead.",
+            count=count,
         )
 
 

@@ -116,6 +116,8 @@ class _Reader:
         self._margin_texts: dict[str, None] = {}
         self._changed = 0
         self._was_changed = ""
+        self._hidden = 0
+        self._was_hidden = False
 
     def read(self, data: bytes) -> None:
         at, size = 0, len(data)
@@ -316,8 +318,10 @@ class _Reader:
             self._count("del")
             return
         if state.hidden:
+            self._hidden += not self._was_hidden and bool(text.strip())
+            self._was_hidden = True
             return
-        self._was_changed = ""
+        self._was_changed, self._was_hidden = "", False
         if state.place == "mark":
             self._paragraph.mark.append(text)
         elif state.place == "body":
@@ -433,14 +437,8 @@ class _Reader:
         self._notes()
         for text in self._margin_texts:
             self.outline.blocks.append(Block(kind="note", text=text))
-        self._report.tracked_changes = self._changed
-        if self._changed:
-            self._report.note(
-                "tracked_changes",
-                f"It holds {self._changed} tracked changes: insertions were read, deletions left "
-                "out.",
-                count=self._changed,
-            )
+        self._report.note_changes(self._changed)
+        self._report.note_hidden(self._hidden)
 
 
 def _codec(page: int) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from services.models import Block
@@ -94,17 +95,25 @@ def blocks(
         fields: further fields of every block (sheet, slide, headings ...).
 
     Returns:
-        Blocks whose ``row`` is the number of the first row after the header.
+        Blocks whose ``row`` is the number of the first row after the header, and whose ``rows``
+        say where the numbers do not go on by one.
     """
     head = [line(row) for row in rows[:header_rows]]
     made: list[Block] = []
     for at in range(header_rows, max(len(rows), header_rows + 1), size):
         lines = head + [line(row) for row in rows[at : at + size]]
+        steps = pairwise(numbers[at : at + size])
+        jumps = [
+            (place, row)
+            for place, (before, row) in enumerate(steps, header_rows + 1)
+            if row != before + 1
+        ]
         made.append(
             Block(
                 kind="table",
                 text="\n".join(lines),
                 row=numbers[min(at, len(numbers) - 1)],
+                rows=jumps,
                 header_rows=header_rows,
                 continues=f"b{first_id + len(made) - 1}" if made else None,
                 **fields,

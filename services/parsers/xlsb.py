@@ -13,7 +13,7 @@ from services.models import Document
 from services.parsers import Progress, formats, tables
 from services.parsers.cells import Merge, Row
 from services.parsers.ooxml import PART_LIMIT, Package, Sheet, too_large
-from services.parsers.regions import Budget, add_region, fill_report, regions
+from services.parsers.regions import OpenSheet, add_sheets
 from services.parsers.sniff import BROKEN_ZIP, damaged
 
 _WHAT = "Excel file"
@@ -34,28 +34,17 @@ def parse(
 ) -> Document:
     """Read a workbook. Unit: sheets. ``Block.row`` is the first row after a table's header."""
     document = Document()
-    report = document.report
     try:
         with Package(path, _WHAT, password) as package:
             package.facts(document)
             book = _Book(package)
-            budget = Budget()
-            cut: list[str] = []
-            for number, sheet in enumerate(book.sheets, 1):
-                before = len(document.blocks)
-                merges = book.merges(sheet.part)
-                for region in regions(budget.spend(book.rows(sheet.part))):
-                    add_region(document, sheet.name, region, merges)
-                if budget.over:
-                    cut.append(sheet.name)
-                if len(document.blocks) == before:
-                    report.unread.append(number)
-                if progress:
-                    progress(number, len(book.sheets))
+            opened = (
+                OpenSheet(sheet.name, book.rows(sheet.part), book.merges(sheet.part), sheet.hidden)
+                for sheet in book.sheets
+            )
+            add_sheets(document, opened, len(book.sheets), progress)
     except (IndexError, *BROKEN_ZIP) as error:
         raise damaged(_WHAT) from error
-    report.hidden = [sheet.name for sheet in book.sheets if sheet.hidden]
-    fill_report(document, len(book.sheets), budget, cut)
     return document
 
 

@@ -17,7 +17,7 @@ from services.parsers import Progress, tables
 from services.parsers.cells import Book
 from services.parsers.drawings import chart_rows
 from services.parsers.ooxml import A, C, Package, R, S, Sheet
-from services.parsers.regions import Budget, add_region, fill_report, regions
+from services.parsers.regions import OpenSheet, add_sheets, note_unsolved
 
 
 def parse(
@@ -25,7 +25,6 @@ def parse(
 ) -> Document:
     """Read a workbook. Unit: sheets. ``Block.row`` is the first row after a table's header."""
     document = Document()
-    report = document.report
     with Package(path, "Excel file", password) as package:
         package.facts(document)
         main = package.main
@@ -34,24 +33,17 @@ def parse(
         settings = root.find(f"{S}workbookPr")
         since_1904 = settings is not None and settings.get("date1904") in ("1", "true")
         book = Book(package, main, since_1904=since_1904)
-        budget = Budget()
-        cut: list[str] = []
-        for number, sheet in enumerate(sheets, 1):
-            before = len(document.blocks)
-            merges = book.merges(sheet.part)
-            rows = budget.spend(book.rows(sheet.part))
-            for region in regions(rows):
-                add_region(document, sheet.name, region, merges)
-            _add_drawings(document, package, sheet)
-            _add_comments(document, package, sheet)
-            if budget.over:
-                cut.append(sheet.name)
-            if len(document.blocks) == before:
-                report.unread.append(number)
-            if progress:
-                progress(number, len(sheets))
-    report.hidden = [sheet.name for sheet in sheets if sheet.hidden]
-    fill_report(document, len(sheets), budget, cut, unsolved=book.unsolved)
+
+        def opened(sheet: Sheet) -> OpenSheet:
+            def finish() -> None:
+                _add_drawings(document, package, sheet)
+                _add_comments(document, package, sheet)
+
+            rows, merges = book.rows(sheet.part), book.merges(sheet.part)
+            return OpenSheet(sheet.name, rows, merges, sheet.hidden, finish)
+
+        add_sheets(document, map(opened, sheets), len(sheets), progress)
+    note_unsolved(document.report, book.unsolved)
     return document
 
 

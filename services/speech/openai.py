@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "gpt-transcribe"
 _TIMEOUT = 120.0
 _RETRIES = 4
+_DOUBTFUL = -0.5
+"""Mean log-probability of a segment below which its words are doubtful."""
 _CODE = re.compile(r"[a-z]{2,3}")
 
 
@@ -72,7 +74,7 @@ class OpenAIRecogniser:
                 continue
             start = min(max(float(said["start"]), 0.0), piece.seconds)
             end = min(float(said["end"] or piece.seconds), piece.seconds)
-            doubtful = said["log_probability"] < -0.9
+            doubtful = said["log_probability"] < _DOUBTFUL
             kept.append(Utterance(start, max(end, start), said["text"].strip(), doubtful))
         return Heard(kept, answer["language"], None, len(answer["segments"]) - len(kept))
 

@@ -87,7 +87,7 @@ def start(data: Path, log: Path, **env: str) -> tuple[subprocess.Popen[bytes], s
     """Start the screen on a free port; returns its process and address once it answers."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "panels.start", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,

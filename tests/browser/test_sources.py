@@ -70,6 +70,8 @@ def test_upload_is_taken_once_and_read(page: Page, app: App, tmp_path: Path) -> 
     page.set_input_files(INPUT, files)
     expect(page.locator("[class*=st-key-up_]")).to_have_count(2)
     expect(page.locator(".st-key-add_head")).to_contain_text("2 ready", timeout=60_000)
+    page.get_by_role("button", name="Take off this list").first.click()
+    expect(page.locator("[class*=st-key-up_]")).to_have_count(1)
     page.locator(".st-key-add_done button").click()
     expect(page.locator("[data-testid=stDialog]")).to_have_count(0)
     expect(row(page, "Report.pdf")).to_contain_text("Ready · 1 page")

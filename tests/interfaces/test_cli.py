@@ -2,17 +2,29 @@
 
 import json
 import threading
+from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
+from reportlab.pdfgen.canvas import Canvas
 
 from interfaces.cli import main
 
 WELLS = "# Wells\n\n## North\n\nWell ZX-4417-B gave 63.8 mg/l nitrate in March 2024.\n"
 CITED = {"number", "source_id", "source_name", "chunk_id", "page", "page_end", "page_label",
          "headings", "quote", "support"}  # fmt: skip
+
+
+def write_pdf(path: Path, *lines: str, password: str | None = None) -> None:
+    """A PDF with one line a page."""
+    canvas = Canvas(str(path), encrypt=password)
+    for line in lines:
+        canvas.drawString(72, 700, line)
+        canvas.showPage()
+    canvas.save()
 
 
 class Halo:
@@ -188,16 +200,9 @@ def test_a_search_shows_the_section_around_a_passage(halo: Halo, tmp_path: Path)
 
 
 def test_a_passage_is_drawn_on_its_page(halo: Halo, tmp_path: Path) -> None:
-    from PIL import Image
-    from reportlab.pdfgen.canvas import Canvas
-
     path, out = tmp_path / "two.pdf", tmp_path / "page.png"
-    canvas = Canvas(str(path))
     long = "The rent is due on the first day of each month, and it is paid in advance."
-    for line in (long, "The deposit is 63.8 crowns."):
-        canvas.drawString(72, 700, line)
-        canvas.showPage()
-    canvas.save()
+    write_pdf(path, long, "The deposit is 63.8 crowns.")
     source_id = halo.json("add", str(path))["sources"][0]["id"]
     told = halo.json("visualize", source_id, "deposit", "--out", str(out))
     assert told["page"] == 2
@@ -216,3 +221,72 @@ def test_what_has_no_pages_is_not_drawn(halo: Halo, wells: str, tmp_path: Path) 
     out = str(tmp_path / "page.png")
     told = halo.json("visualize", source_id, "nitrate", "--out", out, want=1)
     assert told["error"]["code"] == "no_pages"
+
+
+def test_a_source_is_named_by_its_name_or_the_beginning_of_it(halo: Halo, tmp_path: Path) -> None:
+    for name in ("Report 2023.txt", "Report 2024.txt", "Report 2024.txt.txt", "Minutes.txt"):
+        (tmp_path / name).write_text(f"The words of {name} in full.")
+    ids = {one["name"]: one["id"] for one in halo.json("add", str(tmp_path))["sources"]}
+    assert halo.json("show", "minutes")["id"] == ids["Minutes.txt"]
+    assert halo.json("show", ids["Minutes.txt"][:10])["id"] == ids["Minutes.txt"]
+    assert halo.json("show", "Report 2024.txt")["id"] == ids["Report 2024.txt"]  # it is one's name
+    error = halo.json("rm", "Report", want=2)["error"]
+    assert error["code"] == "ambiguous_name"
+    assert all(name in error["message"] for name in ids if name.startswith("Report"))
+    assert len(halo.json("list")["sources"]) == 4
+    assert halo.json("show", "Rapport", want=1)["error"]["code"] == "no_such_source"
+    assert halo.json("show", "", want=1)["error"]["code"] == "no_such_source"
+    assert halo.json("rename", "Minutes", "Notes.txt")["id"] == ids["Minutes.txt"]
+    hits = halo.json("search", "words", "--source", "notes")["hits"]
+    assert {hit["source_id"] for hit in hits} == {ids["Minutes.txt"]}
+    assert halo.json("rm", "notes", "Notes.txt")["deleted"] == [ids["Minutes.txt"]]
+
+
+def test_the_list_says_why_a_source_was_not_read(halo: Halo, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    halo("add", str(tmp_path / "empty.txt"), want=1)
+    assert "The file is empty" in halo("list")
+
+
+def test_a_refusal_names_what_was_looked_at(halo: Halo, wells: str) -> None:
+    halo("add", wells)
+    told = halo.json("ask", "Which nitrate level had well QQ-1 in 1911?")
+    assert not told["grounded"] and told["looked_at"]
+    said = halo("ask", "Which nitrate level had well QQ-1 in 1911?")
+    assert "Looked at Wells 2024.md: " in said and "63.8 mg/l" in said
+
+
+def test_a_hit_says_on_which_page_its_words_stand(halo: Halo, tmp_path: Path) -> None:
+    pdf = tmp_path / "report.pdf"
+    write_pdf(pdf, "The tariff of the harbour rose", "and the lighthouse was painted in green.")
+    halo("add", str(pdf))
+    for query, page in (("harbour tariff", 1), ("painted lighthouse", 2), ("unrelated", 1)):
+        hit = halo.json("search", query)["hits"][0]
+        assert (hit["page"], hit["page_end"], hit["found"]["page"]) == (1, 2, page)
+        assert f"report.pdf, p. {page}" in halo("search", query)
+
+
+def test_a_protected_page_is_drawn_with_its_password(halo: Halo, tmp_path: Path) -> None:
+    pdf, out = tmp_path / "locked.pdf", str(tmp_path / "page.png")
+    write_pdf(pdf, "The lighthouse was painted in green.", password="open")
+    halo("add", str(pdf), "--password", "open")
+    asked = ("visualize", "locked.pdf", "lighthouse", "--out", out)
+    assert halo.json(*asked, want=1)["error"]["code"] == "needs_password"
+    assert halo.json(*asked, "--password", "open")["page"] == 1
+
+
+def test_an_attachment_that_was_there_before_belongs_to_its_mail_too(
+    halo: Halo, wells: str, tmp_path: Path
+) -> None:
+    before = halo.json("add", wells)["sources"][0]
+    mail = EmailMessage()
+    mail["Subject"] = "The wells"
+    mail.set_content("See what is attached.")
+    mail.add_attachment(Path(wells).read_bytes(), "text", "markdown", filename="copy.md")
+    (tmp_path / "mail.eml").write_bytes(mail.as_bytes())
+    parent, child = halo.json("add", str(tmp_path / "mail.eml"))["sources"]
+    assert (child["id"], child["status"]) == (before["id"], "duplicate")
+    assert child["parent"] == parent["id"]
+    listed = {source["id"]: source for source in halo.json("list")["sources"]}
+    assert listed[parent["id"]]["children"] == [before["id"]]
+    assert listed[before["id"]]["parent"] is None, "it came by itself and stays when the mail goes"

@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as strategy
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -108,6 +108,7 @@ def test_nothing_in_a_text_loads_runs_or_leads_away(text: str) -> None:
 
 
 @settings(max_examples=200, deadline=None)
+@example(r":\:smile:")
 @given(TEXTS)
 def test_dollars_and_directives_are_escaped_outside_code(text: str) -> None:
     prose = re.sub(r"\\.", "", without_code(render(text, CHIPS)))

@@ -6,9 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 from streamlit.testing.v1 import AppTest
 
-from services import adding, chat, ingestion, notes, storage
+from services import adding, chat, ingestion, notebooks, notes, storage
+from services.intake import Incoming
+from services.pipeline import Pipeline
 from services.workspace import open_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -65,3 +68,25 @@ def test_a_reload_offers_the_last_deletion_again() -> None:
     notes.delete_note(workspace, notes.list_notes(workspace)[0].id)
     run().button(key="icon_undo_close").click().run()
     assert "undo_do" not in [button.key for button in run().button]
+    made = notebooks.create_notebook("Wells")
+    notebooks.delete_notebook(made.id)
+    run().button(key="undo_do").click().run()
+    assert made.id in [book.id for book in notebooks.list_notebooks()]
+
+
+def test_a_locked_page_says_that_the_password_is_the_reason(tmp_path: Path) -> None:
+    workspace = open_workspace()
+    canvas = Canvas(str(tmp_path / "locked.pdf"), encrypt="open")
+    canvas.drawString(72, 700, "The lighthouse was painted in green.")
+    canvas.save()
+    (added,) = adding.add_files(
+        workspace, [Incoming("locked.pdf", tmp_path / "locked.pdf")], password="open"
+    )
+    worker = Pipeline(lambda: [workspace]).start()
+    worker.wait(workspace, [added.source_id or ""])
+    worker.stop()
+    screen = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=30).run()
+    screen.button(key=f"name_{added.source_id}").click().run()
+    assert not screen.exception, screen.exception
+    said = " ".join(element.proto.body for element in screen.get("html"))
+    assert "protected with a password" in said

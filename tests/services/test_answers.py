@@ -172,6 +172,38 @@ def test_german_questions_on_german_sources(ask: Ask) -> None:
     assert "412 Meter" in answer.text
 
 
+PLANT = Document(
+    title="Board memo",
+    blocks=[
+        Block(text="Tarrin N.V. · Board memo · Confidential"),
+        Block(text="For 2026 Tarrin expects an operating margin between 13.0 % and 13.8 %."),
+        Block(text="The operating margin of Tarrin was 12.6 % in 2025, after 11.3 % in 2024."),
+        Block(text="The chief executive officer opens the meeting, the others follow."),
+    ],
+).settle()
+
+
+def test_a_figure_of_the_year_asked_for_leads(ask: Ask) -> None:
+    answer = ask("What was the operating margin of Tarrin in 2025?", PLANT)
+    assert answer.text.startswith("The operating margin of Tarrin was 12.6 % in 2025")
+    assert "Confidential" not in answer.text, "a running title says nothing"
+
+
+@pytest.mark.model
+def test_what_is_asked_of_somebody_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HALO_EMBEDDER", "local")
+    prepare()
+    embedder = get_embedder()
+    for question in ("Who is the chief executive officer?", "When was Tarrin founded?"):
+        assert not extractive_answer(question, hits(question, [PLANT], embedder), embedder).grounded
+
+
+def test_the_mark_of_a_list_item_is_not_part_of_the_answer(ask: Ask) -> None:
+    slide = Document(blocks=[Block(kind="list", text="- Orders rose to 41 machines")]).settle()
+    answer = ask("How many machines were ordered: orders?", slide)
+    assert answer.text.startswith("Orders rose to 41 machines [1]")
+
+
 def test_nothing_to_read_is_a_refusal(ask: Ask) -> None:
     answer = ask("What is there?")
     assert not answer.grounded

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from services import chat, lance, notes
+from services.adding import add_files
 from services.doctor import examine, repair
 from services.errors import DamagedFileError, StorageError
+from services.intake import Incoming
 from services.search import search
 from services.storage import load_sources
 from services.workspace import Workspace
@@ -87,6 +89,30 @@ def test_a_damaged_conversation_and_notes_are_set_aside(library: Library) -> Non
     assert faults(w) == []
     assert chat.load_messages(w, talk.id) == []
     assert notes.list_notes(w) == []
+
+
+@pytest.mark.parametrize("damage", ["text", 7, None, ["a"], {"id": "x"}])
+def test_notes_beside_an_entry_of_the_wrong_shape_are_kept(
+    library: Library, damage: object
+) -> None:
+    w = library.workspace
+    kept = notes.new_note(w, "Kept", "text")
+    path = w.root / "studio_notes.json"
+    rows = json.loads(path.read_bytes())
+    path.write_text(json.dumps([damage, *rows]), encoding="utf-8")
+    with pytest.raises(DamagedFileError, match="doctor --repair"):
+        notes.list_notes(w)
+    assert "conversations and notes" in faults(w)
+    repair(w)
+    assert faults(w) == []
+    assert [note.id for note in notes.list_notes(w)] == [kept.id]
+
+
+def test_adding_beside_a_damaged_entry_is_refused_in_words(library: Library) -> None:
+    w = library.workspace
+    w.sources_file.path.write_text('["x"]', encoding="utf-8")
+    with pytest.raises(DamagedFileError, match="doctor --repair"):
+        add_files(w, [Incoming("a.md", b"words")])
 
 
 def test_reading_a_damaged_file_again_keeps_one_copy_of_it(library: Library) -> None:

@@ -1,12 +1,15 @@
 """Sources are added, replaced, renamed, deleted and brought back without losing anything."""
 
+import errno
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from services import jobs
+from services import intake, jobs, jsonfile
 from services.adding import add_files, add_text, settle_same_name
-from services.errors import NotFoundError, UserInputError
+from services.errors import DiskFullError, NotFoundError, UserInputError
 from services.ingestion import (
     cancel_source,
     delete_sources,
@@ -148,12 +151,39 @@ def test_one_bad_file_does_not_stop_the_others(library: Library) -> None:
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_kept(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HALO_UPLOAD_LIMIT_MB", "1")
-    (added,) = add_files(workspace, [Incoming("big.txt", b"x" * 1_000_001)])
-    assert (added.error or {})["code"] == "too_large"
+    data = b"x" * 1_000_001
+    (tmp_path / "big.txt").write_bytes(data)
+    for form in (data, tmp_path / "big.txt", io.BytesIO(data)):
+        (added,) = add_files(workspace, [Incoming("big.txt", form)])
+        assert (added.error or {})["code"] == "too_large"
     assert list(workspace.originals.iterdir()) == []
+    (source,) = load_sources(workspace)  # its row says how large it is, and stays one
+    assert (source.status, source.size) == ("failed", len(data))
+
+
+def test_a_file_that_finds_no_room_stops_none_of_the_others(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = intake._store
+
+    def store(data: bytes, target: Path) -> tuple[int, str]:
+        if len(data) > 100:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(data, target)
+
+    monkeypatch.setattr(intake, "_store", store)
+    files = [Incoming("a.txt", b"a"), Incoming("big.txt", b"x" * 101), Incoming("c.txt", b"c")]
+    outcomes = [item.outcome for item in add_files(workspace, files)]
+    assert outcomes == ["queued", "refused", "queued"]
+    by_name = {source.name: source for source in load_sources(workspace)}
+    assert (by_name["big.txt"].error or {})["code"] == "disk_full"
+    assert by_name["big.txt"].size == 101
+    monkeypatch.undo()
+    again = add_files(workspace, [files[1], Incoming("big.txt", b"another of this name")])
+    assert again[0].source_id == by_name["big.txt"].id != again[1].source_id
 
 
 def test_a_missing_file_leaves_no_row(workspace: Workspace, tmp_path: Path) -> None:
@@ -276,3 +306,31 @@ def test_content_is_queued_for_whoever_works_next(library: Library) -> None:
     library.wait([source.id])
     assert load_sources(library.workspace)[0].meta == "fetched today"
     assert found(library.workspace, "pumps") == ["Web page"]
+
+
+def test_on_a_full_disk_sources_are_deleted_for_good(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was deleted before keeps its way back; what is deleted makes room, not more files."""
+    first, kept, last = (
+        add_text(workspace, name, f"The text of {name}.").source_id or ""
+        for name in ("first", "kept", "last")
+    )
+    entry = delete_sources(workspace, [first])
+    path = original_path(workspace, last)
+    real = jsonfile.write_bytes
+
+    def full(target: Path, data: bytes, **more: Any) -> None:
+        if path.exists():
+            raise DiskFullError("The disk is full.")
+        real(target, data, **more)
+
+    monkeypatch.setattr(jsonfile, "write_bytes", full)
+    with pytest.raises(NotFoundError):
+        delete_sources(workspace, ["nothing"])
+    assert delete_sources(workspace, [last]) == ""
+    assert [source.id for source in load_sources(workspace)] == [kept]
+    assert original_path(workspace, kept).is_file()
+    assert [job.source_id for job in jobs.all_jobs(workspace)] == [kept]
+    restore_sources(workspace, entry)
+    assert original_path(workspace, first).is_file()

@@ -9,6 +9,7 @@ import pytest
 
 from services import jobs
 from services.adding import add_files
+from services.doctor import examine
 from services.embeddings.hashed import HashEmbedder
 from services.errors import EmbedderError
 from services.ingestion import cancel_source, delete_sources, list_sources, retry_source
@@ -19,7 +20,7 @@ from services.models import Job
 from services.pipeline import Pipeline
 from services.search import search
 from services.storage import load_sources, update_sources
-from services.workspace import Workspace
+from services.workspace import Workspace, create_workspace
 from tests import sounds
 
 LONG = "\n\n".join(
@@ -77,6 +78,43 @@ def test_a_new_file_is_answerable_while_a_long_one_is_embedded(
     until(lambda: search(workspace, "seal").hits != [])
     status = {source.id: source.status for source in load_sources(workspace)}
     assert status[long.source_id or ""] == "text_ready"
+
+
+def test_a_small_source_of_another_notebook_gets_its_vectors_before_a_large_one(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = create_workspace("Another")
+    real, fast = HashEmbedder.embed_passages, threading.Event()
+
+    def slowly(self: HashEmbedder, texts: list[str]) -> object:
+        fast.wait(0.2)
+        return real(self, texts)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
+    worker = Pipeline(lambda: [workspace, other]).start()
+    (long,) = add_files(workspace, [Incoming("long.md", LONG * 20)])
+    until(lambda: load_sources(workspace)[0].status == "text_ready")
+    (short,) = add_files(other, [Incoming("short.md", b"The seal is blue.")])
+    worker.wait(other, [short.source_id or ""])
+    (source,) = load_sources(workspace)
+    assert source.status == "text_ready" and source.vectors < source.chunks
+    fast.set()
+    worker.wait(workspace, [long.source_id or ""])
+    worker.stop()
+    assert load_sources(workspace)[0].status == "ready"
+    for each in (workspace, other):
+        assert all(check.ok for check in examine(each)), examine(each)
+
+
+def test_notebooks_take_turns_in_being_read(workspace: Workspace) -> None:
+    other = create_workspace("Another")
+    add_files(workspace, [Incoming(f"{n}.txt", f"Pump {n}".encode()) for n in range(6)])
+    add_files(other, [Incoming("short.md", b"The seal is blue.")])
+    worker = Pipeline(lambda: [workspace, other])
+    worker._scan(workspace, full=False)
+    worker._scan(other, full=False)
+    taken = [worker._next(worker._to_read)[0] for _ in range(7)]
+    assert taken.index(other) == 1 and taken.count(workspace) == 6
 
 
 def test_a_stopped_worker_leaves_work_that_the_next_one_ends(

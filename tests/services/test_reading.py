@@ -285,6 +285,41 @@ def test_the_child_dies_with_its_parent(plant: Path, file: Path, out: Path) -> N
         child.wait(timeout=5)
 
 
+@posix
+def test_an_interrupt_of_the_parent_is_not_for_the_child(
+    plant: Path, file: Path, out: Path
+) -> None:
+    """Ctrl-C goes to the whole foreground group; a parser ended by it would report a crash."""
+    plant.write_text(
+        planted(f"Path({str(out)!r} + '.begun').touch(); time.sleep(1); return DOCUMENT")
+        + "\nimport time\nfrom pathlib import Path\n"
+        "from services.models import Block, Document\n"
+        "DOCUMENT = Document(blocks=[Block(text='words')])\n"
+    )
+    script = f"""
+        import signal
+        from pathlib import Path
+        from services.reading import Reader
+        signal.signal(signal.SIGINT, lambda *_: None)
+        with Reader() as reader:
+            print(reader.read(Path({str(file)!r}), "a.txt", out=Path({str(out)!r})).text)
+    """
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])},
+    )
+    begun = Path(f"{out}.begun")
+    while not begun.exists() and parent.poll() is None:
+        time.sleep(0.02)
+    os.killpg(parent.pid, signal.SIGINT)
+    assert parent.communicate()[0] == "words\n"
+
+
 def test_a_closed_reader_starts_again(file: Path, out: Path) -> None:
     reader = Reader()
     reader.close()

@@ -1,14 +1,18 @@
 """A data folder is ours, somebody else's, damaged or from the future; HALO knows which."""
 
+import contextlib
 import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from services import chat, jobs
 from services.errors import ForeignFolderError, NewerFormatError, NotFoundError, StorageError
+from services.jsonfile import JsonFile
 from services.models import Job
 from services.storage import load_sources
 from services.workspace import create_workspace, open_workspace, workspaces
@@ -143,3 +147,28 @@ def test_a_notice_that_cannot_be_put_away_is_a_sentence(monkeypatch: pytest.Monk
     (notice,) = workspace.notices()
     with pytest.raises(StorageError, match="Read-only"):
         workspace.dismiss_notice(notice.id)
+
+
+@pytest.mark.parametrize("killed_at", range(9))
+def test_a_folder_whose_first_opening_was_broken_off_is_no_foreign_one(
+    monkeypatch: pytest.MonkeyPatch, killed_at: int
+) -> None:
+    """Wherever a process dies, or stands while another opens the same folder."""
+    steps = 0
+
+    def breaking_off(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps == killed_at + 1:
+                raise KeyboardInterrupt
+            return real(*args, **options)
+
+        return step
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(Path, "mkdir", breaking_off(Path.mkdir))
+        patch.setattr(JsonFile, "update", breaking_off(JsonFile.update))
+        open_workspace()
+    opened = open_workspace()
+    assert opened.chats.is_dir() and opened.config_file.read()["halo_format"]

@@ -29,12 +29,12 @@ def answer(
     on_stage: Any = None,
 ) -> Answer:
     """Repeat one sentence as often as the question says ("40 times"), a word at a time."""
-    import services.chat
+    import services.turns
     from services.errors import HaloError
     from services.models import Answer, Citation, Claim
     from services.storage import load_sources
 
-    turn = next(t for t in services.chat._turns.values() if t.question == question)
+    turn = next(t for t in services.turns._turns.values() if t.question == question)
     on_stage("searching")
     time.sleep(0.3)
     if "fail" in question:
@@ -72,7 +72,7 @@ for folder in sys.path:
         exec(compile(guard.read_text(encoding="utf-8"), str(guard), "exec"), {})
         break
 
-if "streamlit" in sys.orig_argv:  # not in the processes that read files
-    import services.chat
+if "panels.start" in sys.orig_argv:  # not in the processes that read files
+    import services.turns
 
-    services.chat.answer_question = answer
+    services.turns.answer_question = answer  # type: ignore[attr-defined]

@@ -99,6 +99,10 @@ cookies, and process personal data for personalised advertising. With your conse
 precise geolocation data.</p><p>You may change your preferences or withdraw your consent at
 any time. Our partners may process your data on the basis of legitimate interest.</p></div>
 """,
+    "a few words": """
+<title>We value your privacy</title><div><p>We and our 842 partners store cookies on your device.
+Accept all or manage your choices.</p><button>Accept all</button></div>
+""",
     "German, pay or accept": """
 <h1>Mit Werbung weiterlesen oder Pur-Abo</h1><p>Besuchen Sie uns wie gewohnt mit Werbung und
 Tracking, indem Sie der Nutzung von Cookies zustimmen.</p><p>Sie können Ihre Einwilligung

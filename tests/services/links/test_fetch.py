@@ -311,6 +311,24 @@ def test_cancel_is_noticed_while_waiting(web: Web, tmp_path: Path) -> None:
     done.set()
 
 
+@pytest.mark.parametrize("how", ["cancel", "silence", "time"])
+def test_a_name_server_that_does_not_answer_holds_up_nothing(tmp_path: Path, how: str) -> None:
+    asked, done = threading.Event(), threading.Event()
+
+    def resolver(host: str, port: int) -> list[str]:
+        asked.set()
+        done.wait()
+        return ["127.0.0.1"]
+
+    limits = Limits(1_000, **{"silence": {"stall": 0.3}, "time": {"seconds": 0.3}}.get(how, {}))
+    cancelled = asked.is_set if how == "cancel" else lambda: False
+    fetcher = Fetcher(Guard(resolver=resolver), limits, cancelled=cancelled)
+    with pytest.raises(HaloError) as caught:
+        fetcher.save(Address("http", "slow.example", 80, "/"), tmp_path / "page")
+    assert caught.value.code == ("cancelled" if how == "cancel" else "link_slow")
+    done.set()
+
+
 def test_the_file_name_the_server_states(web: Web, tmp_path: Path) -> None:
     for number, (stated, name) in enumerate(
         [

@@ -232,3 +232,28 @@ def test_merged_heads_symbols_and_fractions_say_what_word_shows(tmp_path: Path) 
         (0, "☒ agreed"),
         (0, "(a+b)/(x^2)"),
     ]
+
+
+def test_hidden_text_is_left_out_and_said(word: Word, tmp_path: Path) -> None:
+    secret = word.styles.add_style("Secret", WD_STYLE_TYPE.CHARACTER)
+    secret.font.hidden = True
+    internal = word.styles.add_style("Internal", WD_STYLE_TYPE.PARAGRAPH)
+    internal.font.hidden = True
+    below = word.styles.add_style("Below", WD_STYLE_TYPE.PARAGRAPH)
+    below.base_style = internal
+    paragraph = word.add_paragraph("The price is 40")
+    paragraph.add_run(" (we would take 30)").font.hidden = True
+    paragraph.add_run(" or less").font.hidden = True
+    paragraph.add_run(" crowns, ", style="Secret")
+    paragraph.add_run("taxes").font.hidden = False
+    word.add_paragraph("Remarks for ourselves", style="Internal")
+    word.add_paragraph("More of them ", style="Below").add_run("but this").font.hidden = False
+    table = word.add_table(2, 1)
+    for row, text in zip(table.rows, ("Seen", "Unseen"), strict=True):
+        row.cells[0].text = text
+    table.rows[1]._tr.get_or_add_trPr().append(parse_xml(f"<w:hidden {NS}/>"))
+    document = read(word, tmp_path)
+    assert document.text == "The price is 40taxes\n\nbut this\n\nSeen"
+    (finding,) = document.report.findings
+    assert (finding.code, finding.params) == ("hidden_text", {"count": 4})
+    assert not document.report.complete

@@ -113,6 +113,26 @@ def test_deletions_are_left_out_and_changes_counted(tmp_path: Path) -> None:
     assert document.report.tracked_changes == 2
 
 
+def test_hidden_text_is_left_out_and_said(tmp_path: Path) -> None:
+    styles = (
+        '<style:style style:name="H" style:family="text"><style:text-properties '
+        'text:display="none"/></style:style>'
+        '<style:style style:name="B" style:family="paragraph" style:parent-style-name="H"/>'
+    )
+    body = (
+        '<text:p>It costs 40<text:span text:style-name="H"> or 30</text:span> crowns.</text:p>'
+        '<text:p text:style-name="B">For us only.</text:p>'
+        '<text:section text:display="none"><text:p>A draft</text:p></text:section>'
+        '<text:p>Gone<text:hidden-paragraph text:is-hidden="true"/></text:p>'
+        '<text:p>Said <text:hidden-text text:is-hidden="true">not</text:hidden-text></text:p>'
+    )
+    content = package("text", body, styles)["content.xml"]
+    document = read(tmp_path, "text", "", **{"content.xml": content})
+    assert document.text.startswith("It costs 40 crowns.\n\nSaid\n\n")
+    (finding,) = document.report.findings
+    assert (finding.code, finding.params) == ("hidden_text", {"count": 5})
+
+
 def test_tables_stand_in_place_with_merged_cells_in_their_first(tmp_path: Path) -> None:
     def cell(text: str, more: str = "") -> str:
         return f"<table:table-cell {more}><text:p>{text}</text:p></table:table-cell>"

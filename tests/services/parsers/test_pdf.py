@@ -208,6 +208,53 @@ def test_financial_statement_is_one_table_with_one_head(tmp_path: Path) -> None:
     assert document.blocks[-1].text == LOREM[0]
 
 
+@pytest.mark.parametrize(
+    ("heads", "read"),
+    [
+        (
+            [{380: "Rigid"}, {300: "Flexibles", 380: "Packaging", 460: "Total"}],
+            "| Flexibles | Rigid Packaging | Total",
+        ),
+        (
+            [{380: "Years ended"}, {300: "2021", 380: "2022", 460: "2023"}],
+            "| Years ended 2021 | Years ended 2022 | Years ended 2023",
+        ),
+        (
+            [
+                {380: "Years ended June 30,"},
+                {380: "Rigid"},
+                {300: "Flexibles", 380: "Packaging", 460: "Total"},
+            ],
+            "| Years ended June 30, Flexibles | Years ended June 30, Rigid Packaging"
+            " | Years ended June 30, Total",
+        ),
+        (
+            [{380: "As reported"}, {300: "Q1", 380: "Q2", 460: "Q3"}],
+            "| As reported Q1 | As reported Q2 | As reported Q3",
+        ),
+    ],
+)
+def test_a_head_that_wraps_is_not_one_that_spans(
+    tmp_path: Path, heads: list[dict[int, str]], read: str
+) -> None:
+    def page(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        canvas.drawString(60, 730, LOREM[0])
+        y = 700
+        for row in heads:
+            for x, text in row.items():
+                canvas.drawCentredString(x, y, text)
+            y -= 12
+        for number in range(1, 5):
+            y -= 14
+            canvas.drawString(60, y, f"Item {number}")
+            for x in (300, 380, 460):
+                canvas.drawRightString(x + 20, y, f"{number},{x}")
+
+    (table,) = tables(parse(draw(tmp_path / "heads.pdf", page), "heads.pdf"))
+    assert table.text.splitlines()[0] == read
+
+
 def grid(first: int, last: int, *, head: bool) -> Callable[[Canvas], None]:
     def page(canvas: Canvas) -> None:
         canvas.setFont("Helvetica", 10)
@@ -302,7 +349,18 @@ def test_rotated_page_is_read_top_to_bottom(tmp_path: Path, turned_text: bool) -
     path = tmp_path / "turned.pdf"
     writer.write(path)
     (block,) = parse(path, "turned.pdf").blocks
-    assert block.text == "Rotated first line Rotated second line"
+    assert block.text == "Rotated first line\nRotated second line"
+
+
+def test_short_lines_stay_lines_and_paragraphs_run_on(tmp_path: Path) -> None:
+    address = ["Harbour Office", "12 Quay Street", "4711 Northport"]
+    narrow = ["The crane is out of order", "since Monday. Please use", "the northern wall."]
+    wide = [LOREM[0][:59], LOREM[1][:58], LOREM[2][:30]]
+    pages = [lines(*address, "", *narrow, "", *wide, "", "Kind regards", "A. Mason")]
+    blocks = parse(draw(tmp_path / "letter.pdf", *pages), "letter.pdf").blocks
+    assert [block.text for block in blocks] == [
+        "\n".join(address), " ".join(narrow), " ".join(wide), "Kind regards\nA. Mason",
+    ]  # fmt: skip
 
 
 def test_running_lines_and_page_numbers_go_but_their_first_stays(tmp_path: Path) -> None:

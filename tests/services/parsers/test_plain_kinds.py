@@ -171,6 +171,20 @@ def test_long_tables_are_blocks_that_repeat_the_header(tmp_path: Path) -> None:
     assert document.report.tables == 1
 
 
+def test_rows_keep_their_numbers_over_blank_ones(tmp_path: Path) -> None:
+    lines = [f"{number},name {number}" for number in range(2, 302)]  # a line says which it is
+    for blank in (4, 5, 6, 120, 202):
+        lines[blank - 2] = ""
+    document = read(tmp_path, "\n".join(["Nr,Name", *lines]), "a.csv")
+    assert len(document.blocks) == 3 and len(document.blocks[0].rows) == 1
+    for block in document.blocks:
+        jumps = {block.header_rows: block.row, **dict(block.rows)}
+        row = 0
+        for number, line in enumerate(block.text.splitlines()):
+            row = jumps.get(number) or row + 1
+            assert number == 0 or line.startswith(f"{row} |")
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     document = read(tmp_path, "Nr;Frage\n1;Größe?\n".encode("utf-8-sig"), "a.csv")
     assert document.blocks[0].text.startswith("Nr | Frage")

@@ -110,6 +110,21 @@ def test_hidden_and_wordless_slides_are_named(deck: Any, tmp_path: Path) -> None
     assert document.blocks[1].text == "Hidden"
 
 
+def test_shapes_that_were_made_invisible_are_left_out_and_said(deck: Any, tmp_path: Path) -> None:
+    slide = add_slide(deck, "Prices")
+    group = slide.shapes.add_group_shape()
+    for place, shapes in enumerate((slide.shapes, slide.shapes, group.shapes)):
+        box = shapes.add_textbox(0, place * 900_000, 3_000_000, 800_000)
+        box.text_frame.text = f"Box {place}"
+        if place == 1:
+            box._element.nvSpPr.cNvPr.set("hidden", "1")
+    group._element.nvGrpSpPr.cNvPr.set("hidden", "1")
+    document = read(deck, tmp_path)
+    assert document.text == "Prices\n\nBox 0"
+    (finding,) = document.report.findings
+    assert (finding.code, finding.params) == ("hidden_text", {"count": 2})
+
+
 def test_a_bad_shape_is_counted_and_the_rest_is_read(deck: Any, tmp_path: Path) -> None:
     slide = add_slide(deck, "Title")
     data = CategoryChartData()

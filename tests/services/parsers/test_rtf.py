@@ -64,6 +64,7 @@ def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:
         ("note", "Page head"),
     ]  # fmt: skip
     assert document.report.pictures == 2
+    assert [finding.code for finding in document.report.findings] == ["hidden_text"]
 
 
 def test_deletions_are_left_out_and_counted(tmp_path: Path) -> None:
