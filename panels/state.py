@@ -131,6 +131,18 @@ def conversation() -> str | None:
     return conversation_id
 
 
+def edit_question(conversation_id: str, question_id: str) -> None:
+    """The question of a conversation that the next one sent there is another version of; ""
+    none."""
+    st.session_state["editing"] = (conversation_id, question_id)
+
+
+def edited_question(conversation_id: str | None) -> str | None:
+    """The question of this conversation that is being edited."""
+    owner, question_id = _get("editing") or ("", "")
+    return (question_id or None) if owner == conversation_id else None
+
+
 def show_panel(panel: Panel) -> None:
     """Bring a panel forward where only one or two fit (phone, narrow window)."""
     st.session_state["panel"] = panel
@@ -206,5 +218,13 @@ def take_download() -> Download | None:
 
 def forget() -> None:
     """Drop every selection; used when another notebook is opened."""
-    for key in ("open_source", "open_note", "conversation", "dialog", "undo", "download"):
+    for key in (
+        "open_source",
+        "open_note",
+        "conversation",
+        "dialog",
+        "undo",
+        "download",
+        "editing",
+    ):
         st.session_state[key] = None

@@ -1,21 +1,28 @@
-"""Answering one question from the sources: what it may look at, what is found, who answers."""
+"""Answering one question from the sources: what it may look at, what is found, who answers.
+
+Two ways to an answer share the search: the best sentences word for word, and a model that is given
+the passages (``services.writing``). ``Progress`` is what an answer under way shows of itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from services import probes
+from services import llm, probes
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, NotFoundError, UserInputError
+from services.grounding import MOST_CITATIONS
 from services.models import Answer, SearchResult, Source
 from services.overview import overview
+from services.progress import Progress
+from services.prompt import Earlier
 from services.questions import asks_for_the_whole
 from services.search import search
 from services.storage import load_sources
 from services.tables import current_name, named_table
 from services.workspace import Workspace
+from services.writing import written_answer
 
 PASSAGES = 12
 """Passages a turn looks at."""
@@ -44,13 +51,21 @@ def answer_question(
     question: str,
     source_ids: Sequence[str] | None = None,
     *,
-    on_stage: Any = None,
+    earlier: Sequence[Earlier] = (),
+    without_model: bool = False,
+    most_citations: int = MOST_CITATIONS,
+    progress: Progress | None = None,
 ) -> Answer:
-    """Answer one question from the answerable sources (None: all), without a conversation.
+    """Answer one question from the answerable sources (None: all).
 
-    Raises EmptyQuestionError, NotFoundError when there are no sources, StorageError.
+    By the model of the settings, or where none is chosen, or ``without_model``, in the sources'
+    own words. ``earlier`` are the turns before it, oldest first.
+
+    Raises EmptyQuestionError, NotFoundError when there are no sources, StorageError, SettingsError;
+    ModelError when the model fails; CancelledError when ``progress`` was told to stop.
     """
-    tell = on_stage or (lambda stage: None)
+    progress = progress or Progress()
+    model = None if without_model else llm.chosen()
     wanted = [
         source
         for source in load_sources(workspace)
@@ -58,15 +73,21 @@ def answer_question(
     ]
     if not any(source.answerable for source in wanted):
         raise _nothing_to_read(wanted)
-    tell("searching")
-    if asks_for_the_whole(question):
+    progress.to("searching")
+    answer = None
+    if model is None and asks_for_the_whole(question):
         answer = overview(workspace, [source for source in wanted if source.answerable])
-        if answer.grounded:
-            return answer
-    result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
-    probes.remember(workspace, question, result.hits)
-    tell("reading")
-    return extractive_answer(question, result, _embedder(workspace, result))
+    if answer is None or not answer.grounded:
+        result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
+        probes.remember(workspace, question, result.hits)
+        progress.to("reading")
+        if model is not None and result.hits:
+            return written_answer(
+                workspace, question, result, model, earlier, progress, most=most_citations
+            )
+        answer = extractive_answer(question, result, _embedder(workspace, result))
+    progress.say(answer.text)
+    return answer
 
 
 def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:

@@ -374,6 +374,12 @@ class VectorTable:
         by_vector = _pair.submit(self.search_vector, vector, k, scope)
         return by_text.result(), by_vector.result()
 
+    def read(self, chunk_ids: Sequence[str], columns: Sequence[str]) -> Any:
+        """Columns of the rows with these ids, as an Arrow table in no order; those that were
+        removed meanwhile are missing."""
+        query = self._table.search().where(f"chunk_id IN ({_quoted(chunk_ids)})")
+        return self._run(query.select(list(columns)), len(chunk_ids), Scope())
+
     def count(self) -> int:
         """All rows, committed or not."""
         with _told("reading the index"):

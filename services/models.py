@@ -367,6 +367,44 @@ class Claim(Stored):
     support: Support = "unchecked"
 
 
+class Sent(Stored):
+    """A passage as it was sent to a model: its number there, and where it stands.
+
+    ``start`` and ``end`` are character offsets in the text of the document's revision.
+    """
+
+    number: int
+    source_id: str
+    source_name: str
+    revision: str
+    page: int | None = None
+    page_label: str | None = None
+    start: int
+    end: int
+
+
+class Record(Stored):
+    """How a model came to its answer."""
+
+    url: str
+    """Where it was asked."""
+    hosted: bool = False
+    """True when the passages left this computer and its network for it."""
+    window: int = 0
+    """The context window that was reckoned with, in tokens."""
+    passages: list[Sent] = Field(default_factory=list)
+    earlier: int = 0
+    """Earlier turns that were sent along."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """What was asked for: style, length, language."""
+    finish: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: dict[str, float] = Field(default_factory=dict)
+    """``prepared``: until the request left; ``first``: from then to the first word; ``written``: to
+    the last; ``checked``: for checking the claims."""
+
+
 class Answer(Stored):
     """An answer with its evidence. ``text`` is Markdown with markers ``[n]``."""
 
@@ -379,6 +417,8 @@ class Answer(Stored):
     """The passages that were considered, where the answer is not in the sources."""
     notices: list[Finding] = Field(default_factory=list)
     """What limited the answer, for example that only full text was searched."""
+    record: Record | None = None
+    """How it came about, where a model wrote it."""
 
 
 MessageState = Literal["running", "done", "stopped", "failed", "interrupted"]
@@ -393,6 +433,8 @@ class Message(Stored):
     created_at: str = Field(default_factory=now)
     state: MessageState = "done"
     reply_to: str | None = None
+    replaces: str | None = None
+    """The question of which this one is another version."""
     answer: Answer | None = None
     error: dict[str, Any] | None = None
     seconds: float | None = None

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from services.lance import Scope, VectorTable
-
 if TYPE_CHECKING:
     from services.embeddings.identity import Vectors
+    from services.lance import VectorTable
 
 _WORDS = ("chunk_id", "title", "headings", "text")
 
@@ -32,10 +31,7 @@ def stored(table: VectorTable, chunk_ids: Sequence[str]) -> dict[str, Stored]:
 
     if not chunk_ids:
         return {}
-    assert all(key.isalnum() for key in chunk_ids), "only own ids may enter a filter"
-    query = table._table.search().select([*_WORDS, "vector"])
-    query = query.where(f"chunk_id IN ({', '.join(map(repr, chunk_ids))})")
-    found = table._run(query, len(chunk_ids), Scope())
+    found = table.read(chunk_ids, [*_WORDS, "vector"])
     ids, titles, headings, texts = (found[name].to_pylist() for name in _WORDS)
     column = found["vector"].combine_chunks()
     filled = column.is_valid().to_pylist()
