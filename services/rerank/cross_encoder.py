@@ -47,7 +47,7 @@ class CrossEncoder:
 
             tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
             tokenizer.no_padding()
-            tokenizer.enable_truncation(_MAX_TOKENS, strategy="only_second")
+            tokenizer.enable_truncation(_MAX_TOKENS, strategy="longest_first")
             session = onnxruntime.InferenceSession(
                 str(self._model_file()), providers=["CPUExecutionProvider"]
             )

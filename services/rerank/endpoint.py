@@ -1,9 +1,10 @@
-"""A reranking server: the ``/rerank`` endpoint that Jina, Cohere, vLLM, llama.cpp and text
-embedding servers share, ``{query, documents, top_n} -> {results: [{index, relevance_score}]}``.
+"""A reranking server: the ``/rerank`` endpoint that Jina, Cohere, vLLM, llama.cpp and others share,
+``{query, documents, top_n} -> {results: [{index, relevance_score}]}``.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -64,17 +65,11 @@ class EndpointReranker:
 
 
 def _scores(content: bytes, count: int) -> list[float]:
-    import json
-
     try:
-        told = json.loads(content)
-        items = told["results"] if isinstance(told, dict) else told
-        by_index = {
-            int(item["index"]): float(item.get("relevance_score", item.get("score")))
-            for item in items
-        }
+        told = json.loads(content)["results"]
+        by_index = {int(item["index"]): float(item["relevance_score"]) for item in told}
         scores = [by_index[index] for index in range(count)]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         raise _odd() from None
     if not all(map(math.isfinite, scores)):
         raise _odd()
