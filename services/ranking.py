@@ -68,8 +68,7 @@ def fold(text: str) -> str:
 
 def holds(row: Row, term: str) -> bool:
     """True when the passage or its headings hold ``term`` verbatim, not inside a longer word."""
-    text = fold(" ".join((*row.chunk.headings, row.chunk.text)))
-    return re.search(rf"(?<!\w){re.escape(fold(term))}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w){re.escape(fold(term))}(?!\w)", fold(row.words)) is not None
 
 
 def cosine_span(identity: Identity) -> tuple[float, float]:

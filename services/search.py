@@ -154,7 +154,7 @@ def _search_table(
     )
     if result.mode != "hybrid":
         return ranked
-    return reorder(words, ranked, _compared(k), table)
+    return reorder(words, ranked, _compared(k), table.identity)
 
 
 def _compared(k: int) -> int:

@@ -64,9 +64,7 @@ def rerank(
             for at, item in enumerate(ranked)
             if not judge.hosted or may_leave(sources[item.row.source_id])
         ]
-        texts = [
-            " ".join((*r.chunk.headings, r.chunk.text)) for r in (ranked[i].row for i in found)
-        ]
+        texts = [ranked[at].row.words for at in found]
         scores = judge.scores(question, texts) if texts else []
     except RerankerError as error:
         notices.append(

@@ -18,15 +18,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from services.ranking import TEXT_WEIGHT, VECTOR_WEIGHT, Ranked, cosine_span, scaled_cosine
-from services.rerank.stored import Stored, stored
 from services.rerank.wording import wording
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from services.embeddings.identity import Vectors
-    from services.lance import VectorTable
+    from services.embeddings.identity import Identity, Vectors
 
 AMONG_CANDIDATES = 0.5
 """Share of the words' weight that goes to their score among the candidates."""
@@ -36,27 +34,21 @@ ENOUGH_COVER = 0.44
 FEEDBACK = 0.375
 """What likeness to the best candidates weighs, of what likeness to the question does."""
 _BEST = 3
-_GONE = Stored("", "", None)
 
 
 def reorder(
-    question: str, ranked: Sequence[Ranked], depth: int, table: VectorTable
+    question: str, ranked: Sequence[Ranked], depth: int, identity: Identity
 ) -> list[Ranked]:
-    """Score the first ``depth`` candidates of a hybrid search of ``table`` afresh; the rest follow.
-
-    Raises StorageError.
-    """
+    """Score the first ``depth`` candidates of a hybrid search afresh; the rest follow."""
     import numpy as np
 
     first, rest = ranked[:depth], ranked[depth:]
     if not first:
         return []
-    there = stored(table, [item.row.chunk_id for item in first])
-    held = [there.get(item.row.chunk_id, _GONE) for item in first]
-    fit = wording(question, [one.text for one in held], [one.title for one in held])
+    rows = [item.row for item in first]
+    fit = wording(question, [row.words for row in rows], [row.title for row in rows])
     known = [item.cosine for item in first if item.cosine is not None]
     lowest = min(known, default=0.0)
-    identity = table.identity
     cosines = np.array(
         [scaled_cosine(lowest if i.cosine is None else i.cosine, identity) for i in first]
     )
@@ -65,7 +57,7 @@ def reorder(
     weight = TEXT_WEIGHT * min(1.0, math.sqrt(fit.cover.max() / ENOUGH_COVER))
     scores = weight * text + (1 - weight) * cosines + PAIRS * fit.pairs
     low, high = cosine_span(identity)
-    near = likeness([one.vector for one in held], scores)
+    near = likeness([row.vector for row in rows], scores)
     scores += FEEDBACK * VECTOR_WEIGHT / (high - low) * near
     for item, score in zip(first, scores.tolist(), strict=True):
         item.score = score + (1.0 if item.exact else 0.0)
