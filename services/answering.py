@@ -12,8 +12,9 @@ from services import llm, probes
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, NotFoundError, UserInputError
+from services.followups import standalone
 from services.grounding import MOST_CITATIONS
-from services.models import Answer, SearchResult, Source
+from services.models import Answer, Finding, SearchResult, Source
 from services.overview import overview
 from services.progress import Progress
 from services.prompt import Earlier
@@ -59,7 +60,8 @@ def answer_question(
     """Answer one question from the answerable sources (None: all).
 
     By the model of the settings, or where none is chosen, or ``without_model``, in the sources'
-    own words. ``earlier`` are the turns before it, oldest first.
+    own words. ``earlier`` are the turns before it, oldest first; a question that leans on them is
+    searched for as ``followups.standalone`` makes it, and a notice says so.
 
     Raises EmptyQuestionError, NotFoundError when there are no sources, StorageError, SettingsError;
     ModelError when the model fails; CancelledError when ``progress`` was told to stop.
@@ -75,19 +77,27 @@ def answer_question(
         raise _nothing_to_read(wanted)
     progress.to("searching")
     answer = None
-    if model is None and asks_for_the_whole(question):
+    asked = standalone(question, [turn.question for turn in earlier])
+    if model is None and asks_for_the_whole(asked):
         answer = overview(workspace, [source for source in wanted if source.answerable])
     if answer is None or not answer.grounded:
-        result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
-        probes.remember(workspace, question, result.hits)
+        result = search(workspace, asked, k=PASSAGES, source_ids=source_ids)
+        if asked != question:
+            result.notices.insert(0, _understood(asked))
+        probes.remember(workspace, asked, result.hits)
         progress.to("reading")
         if model is not None and result.hits:
             return written_answer(
                 workspace, question, result, model, earlier, progress, most=most_citations
             )
-        answer = extractive_answer(question, result, _embedder(workspace, result))
+        answer = extractive_answer(asked, result, _embedder(workspace, result))
     progress.say(answer.text)
     return answer
+
+
+def _understood(asked: str) -> Finding:
+    """Says what was searched for in the place of a question that leans on the conversation."""
+    return Finding(code="understood", message=f"Searched for: {asked}", params={"question": asked})
 
 
 def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:
