@@ -18,15 +18,18 @@ from services.models import Answer, Finding, SearchResult, Source
 from services.overview import overview
 from services.progress import Progress
 from services.prompt import Earlier
-from services.questions import asks_for_the_whole
+from services.questions import asks_for_the_whole, read_question
 from services.search import search
+from services.spread import only_in
 from services.storage import load_sources
 from services.tables import current_name, named_table
 from services.workspace import Workspace
 from services.writing import written_answer
 
 PASSAGES = 12
-"""Passages a turn looks at."""
+"""Passages a turn looks at,"""
+MOST_PASSAGES = 24
+"""or one of each source up to so many, where it asks for a list."""
 LONGEST_QUESTION = 50_000
 """Characters of a question; all of them are kept."""
 
@@ -78,10 +81,14 @@ def answer_question(
     progress.to("searching")
     answer = None
     asked = standalone(question, [turn.question for turn in earlier])
-    if model is None and asks_for_the_whole(asked):
-        answer = overview(workspace, [source for source in wanted if source.answerable])
+    answerable = [source for source in wanted if source.answerable]
+    named, plain = only_in(asked, answerable)
+    if model is None and asks_for_the_whole(plain):
+        answer = overview(workspace, named or answerable)
     if answer is None or not answer.grounded:
-        result = search(workspace, asked, k=PASSAGES, source_ids=source_ids)
+        listed = read_question(plain).wanted == "list"
+        count = min(max(PASSAGES, len(answerable)), MOST_PASSAGES) if listed else PASSAGES
+        result = search(workspace, asked, k=count, source_ids=source_ids, every_source=listed)
         if asked != question:
             result.notices.insert(0, _understood(asked))
         probes.remember(workspace, asked, result.hits)
@@ -90,7 +97,7 @@ def answer_question(
             return written_answer(
                 workspace, question, result, model, earlier, progress, most=most_citations
             )
-        answer = extractive_answer(asked, result, _embedder(workspace, result))
+        answer = extractive_answer(plain or asked, result, _embedder(workspace, result))
     progress.say(answer.text)
     return answer
 

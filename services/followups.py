@@ -23,6 +23,8 @@ REMEMBERED = 4
 """Questions back that a chain of follow-ups is traced."""
 _FEW = 2
 """Content words up to which a question after "and" is only a part of one."""
+_SHORT = 4
+"""Words up to which "in the third quarter" without an "and" is only a part of a question."""
 _LONGEST_ADDED = 300
 """Characters of the question before that are added in brackets."""
 
@@ -103,7 +105,8 @@ def _part(question: str) -> str:
         return ""
     if opener and not _asks(rest):
         return rest
-    return rest if _PLACED.match(rest) and not _asks(rest) else ""
+    short = len(rest.split()) <= _SHORT and not any(map(_asks, rest.split()))
+    return rest if short and _PLACED.match(rest) else ""
 
 
 _ASKING = re.compile(

@@ -20,6 +20,7 @@ from services.models import Finding, Hit, SearchResult, Source
 from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
 from services.rerank import rerank
 from services.rerank.light import reorder
+from services.spread import only_in, spread
 from services.workspace import Workspace
 
 Mode = Literal["hybrid", "vector", "text"]
@@ -39,8 +40,12 @@ def search(
     k: int = 10,
     mode: Mode = "hybrid",
     source_ids: Sequence[str] | None = None,
+    every_source: bool = False,
 ) -> SearchResult:
     """The best ``k`` passages for ``query`` among the answerable sources (None: all of them).
+
+    A query may confine itself to sources by their names ("only in X", "@X"). With ``every_source``
+    each one's best passage goes before another's second (services/spread.py).
 
     Raises EmptyQuestionError, StorageError. A dead embedder is no error: the full text answers
     and ``notices`` says so.
@@ -52,7 +57,10 @@ def search(
     for attempt in (1, 2):
         everything = committed(workspace)
         included = everything if source_ids is None else everything.some(source_ids)
-        result, found = _search_once(workspace, words, k, mode, included, everything)
+        named, asked = only_in(words, included.sources)
+        if named:
+            included = included.some(source.id for source in named)
+        result, found = _search_once(workspace, asked or words, k, mode, included, everything)
         now_committed = committed(workspace).revisions
         if attempt == 2 or all(item.row.revision in now_committed for item in found):
             break
@@ -64,7 +72,13 @@ def search(
                 params={"n": LONGEST_QUERY},
             )
         )
-    live = [item for item in found if item.row.revision in now_committed][:k]
+    if named:
+        names = ", ".join(source.name for source in named)
+        result.notices.append(
+            Finding(code="only_in", message=f"Looked only in: {names}.", params={"names": names})
+        )
+    live = [item for item in found if item.row.revision in now_committed]
+    live = spread(live, k, every_source=every_source)
     result.hits = [_hit(item, included.by_id[item.row.source_id]) for item in live]
     return result
 
