@@ -442,10 +442,10 @@ def _meant(workspace: Workspace, typed: Sequence[str] | None) -> list[str] | Non
 def _ask(options: argparse.Namespace, workspace: Workspace) -> int:
     source_ids = _meant(workspace, options.source)
     _load_embedder(workspace)
-    from interfaces.shapes import answered
+    from interfaces.shapes import MOST_CITATIONS, answered
     from services.chat import answer_question
 
-    answer = answer_question(workspace, options.question, source_ids)
+    answer = answer_question(workspace, options.question, source_ids, most_citations=MOST_CITATIONS)
     if options.json:
         _print_json(answered(answer).model_dump(mode="json"))
         return 0

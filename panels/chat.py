@@ -215,7 +215,9 @@ def _stage(now: TurnView | None, included: int) -> str:
         return t("chat.elsewhere")
     if now.stage == "searching":
         return t("chat.stage.searching", n=included)
-    return t(f"chat.stage.{'reading' if now.stage == 'reading' else 'writing'}")
+    if now.stage == "waiting":
+        return t("chat.stage.waiting", n=now.wait)
+    return t(f"chat.stage.{'writing' if now.stage == 'done' else now.stage}")
 
 
 # -- nothing asked yet ----------------------------------------------------------------------------
@@ -342,8 +344,21 @@ def composer(
                 on_click=stop,
                 args=(workspace, running.id),
             )
+    if state.edited_question(conversation_id):
+        with st.container(key="editing", horizontal=True, vertical_alignment="center"):
+            st.html(f'<div class="under">{html.escape(t("chat.editing"))}</div>')
+            st.button(
+                t("chat.edit_cancel"), type="tertiary", key="edit_cancel", on_click=keep_as_is
+            )
+        return
     words = t("chat.scope", n=len(scope)) if scope else _reason(shown)
     st.html(f'<div class="under num">{html.escape(words)}</div>')
+
+
+def keep_as_is() -> None:
+    """Give up editing a question."""
+    state.edit_question("", "")
+    st.session_state["ask"] = ""
 
 
 def submit(workspace: Workspace, conversation_id: str | None, scope: list[str]) -> None:
@@ -363,7 +378,9 @@ def ask(workspace: Workspace, conversation_id: str | None, scope: list[str], que
     try:
         chat.checked_question(question)
         conversation_id = conversation_id or chat.new_conversation(workspace).id
-        chat.ask(workspace, conversation_id, question, scope)
+        replaced = state.edited_question(conversation_id)
+        chat.ask(workspace, conversation_id, question, scope, replaces=replaced)
+        state.edit_question("", "")
         state.choose_conversation(conversation_id)
         typed = False
     finally:

@@ -9,7 +9,8 @@ import streamlit as st
 from panels import live, state, text
 from panels.actions import action
 from panels.text import label, t
-from services import ingestion, notebooks, storage
+from services import ingestion, llm, notebooks, storage
+from services.errors import HaloError
 from services.models import ANSWERABLE
 from services.notebooks import Notebook
 from services.pipeline import pipeline
@@ -157,7 +158,7 @@ def model_pill() -> None:
 def draw_pill() -> bool:
     """Draw the pill as of now; True while the search model is being prepared."""
     state_now = pipeline().embedder_state()
-    words, dot = t("model.local"), "hollow"
+    words, dot = _who_answers()
     if state_now == "preparing":
         done, _stage = pipeline().preparing_progress()
         words, dot = t("model.preparing", share=text.percent(done)), "busy"
@@ -170,6 +171,17 @@ def draw_pill() -> bool:
     return state_now == "preparing"
 
 
+def _who_answers() -> tuple[str, str]:
+    """The words and the dot of the pill: filled for a model that is asked elsewhere."""
+    try:
+        model = llm.chosen()
+    except HaloError:
+        return t("model.unclear"), "warn"
+    if model is None:
+        return t("model.local"), "hollow"
+    return model.model, "" if model.hosted else "hollow"
+
+
 def menu(workspace: Workspace) -> None:
     chosen = storage.load_config().get("language", "auto")
 
@@ -177,11 +189,12 @@ def menu(workspace: Workspace) -> None:
         if option in LANGUAGE_NAMES:
             icon = "check" if option == chosen else "language"
             return f":material/{icon}: {t(LANGUAGE_NAMES[option])}"
-        return f":material/{option}: {t(f'{option}.title')}"
+        icon = "tune" if option == "configuration" else option
+        return f":material/{icon}: {t(f'{option}.title')}"
 
     st.menu_button(
         t("header.menu"),
-        ["search", "help", *LANGUAGE_NAMES],
+        ["search", "configuration", "help", *LANGUAGE_NAMES],
         icon=":material/settings:",
         type="tertiary",
         key="menu_main",

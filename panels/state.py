@@ -143,6 +143,18 @@ def conversation() -> str | None:
     return conversation_id
 
 
+def edit_question(conversation_id: str, question_id: str) -> None:
+    """The question of a conversation that the next one sent there is another version of; ""
+    none."""
+    st.session_state["editing"] = (conversation_id, question_id)
+
+
+def edited_question(conversation_id: str | None) -> str | None:
+    """The question of this conversation that is being edited."""
+    owner, question_id = _get("editing") or ("", "")
+    return (question_id or None) if owner == conversation_id else None
+
+
 def show_panel(panel: Panel) -> None:
     """Bring a panel forward where only one or two fit (phone, narrow window)."""
     st.session_state["panel"] = panel
@@ -226,5 +238,6 @@ def forget() -> None:
         "dialog",
         "undo",
         "download",
+        "editing",
     ):
         st.session_state[key] = None

@@ -15,14 +15,14 @@ from itertools import groupby
 
 import streamlit as st
 
-from panels import clipboard, markdown
+from panels import clipboard, markdown, state
 from panels.actions import action
 from panels.citing import Cited, Shown, source_line
 from panels.markdown import Chip
 from panels.places import place
 from panels.text import error, finding, label, number, t, when
 from services import chat, notes
-from services.models import Answer, Claim, Message, Support
+from services.models import Answer, Claim, Message, Record, Sent, Support
 from services.workspace import Workspace
 
 TICKS: dict[Support, str] = {
@@ -44,30 +44,42 @@ ORDER: tuple[Support, ...] = ("supported", "partly", "unsupported", "unchecked")
 
 @dataclass(frozen=True)
 class Turn:
-    """A question and its answers, oldest first; ``question`` is None when it is missing."""
+    """A question in all its versions and their answers, oldest first; without a question when it
+    is missing."""
 
-    question: Message | None
+    questions: tuple[Message, ...]
     answers: tuple[Message, ...]
 
     @property
     def id(self) -> str:
-        return (self.question or self.answers[0]).id
+        return (self.questions or self.answers)[0].id
+
+    @property
+    def question(self) -> Message | None:
+        """The newest version."""
+        return self.questions[-1] if self.questions else None
+
+    def asked(self, answer: Message) -> Message | None:
+        """The version that an answer answers."""
+        return next((q for q in self.questions if q.id == answer.reply_to), self.question)
 
 
 def turns_of(messages: Sequence[Message]) -> list[Turn]:
-    """The log as turns: each answer belongs to the question it replies to, or the last one."""
-    questions: dict[str, Message] = {}
+    """The log as turns: each answer belongs to the question it replies to, or the last one; a
+    question that replaces another is a version of it."""
+    first: dict[str, str] = {}
+    questions: dict[str, list[Message]] = {}
     answers: dict[str, list[Message]] = {}
     last = ""
     for message in messages:
         if message.role == "user":
-            last = message.id
-            questions[last] = message
+            last = first[message.id] = first.get(message.replaces or "", message.id)
+            questions.setdefault(last, []).append(message)
             answers.setdefault(last, [])
         else:
-            owner = message.reply_to if message.reply_to in questions else last or message.id
-            answers.setdefault(str(owner), []).append(message)
-    return [Turn(questions.get(key), tuple(found)) for key, found in answers.items()]
+            owner = first.get(message.reply_to or "") or last or message.id
+            answers.setdefault(owner, []).append(message)
+    return [Turn(tuple(questions.get(key, ())), tuple(found)) for key, found in answers.items()]
 
 
 class Drawn:
@@ -81,12 +93,13 @@ class Drawn:
 
     def turn(self, turn: Turn, *, last: bool, live: Callable[[Message], None]) -> None:
         """Draw a turn; ``live`` draws an answer that is being written."""
-        if turn.question:
+        at = min(_chosen(turn.id, len(turn.answers)), len(turn.answers)) - 1
+        asked = turn.asked(turn.answers[at]) if turn.answers else turn.question
+        if asked:
             with st.container(key=f"q_{turn.id}", horizontal=True, horizontal_alignment="right"):
-                st.html(f'<div class="q">{html.escape(turn.question.content)}</div>')
+                st.html(f'<div class="q">{html.escape(asked.content)}</div>')
         if not turn.answers:
             return
-        at = min(_chosen(turn.id, len(turn.answers)), len(turn.answers)) - 1
         message = turn.answers[at]
         with st.container(key=f"a_{message.id}", gap=None):
             if message.state == "running":
@@ -99,17 +112,21 @@ class Drawn:
         answer = message.answer or Answer(text=message.content, grounded=True)
         not_found = message.state == "done" and message.answer is not None and not answer.grounded
         self.byline(message, answer, at, len(turn.answers), quiet=not_found)
-        if message.state == "failed":
-            self.ended("failed", error(message.error or {}) or t("chat.failed"), message)
-        elif not_found:
+        if not_found:
             self.not_found(message, answer)
         elif message.content:
             with st.container(key=f"text_{message.id}"):
                 st.markdown(self.text(message, answer), anchors=False)
+        if message.state == "failed":
+            self.ended("failed", error(message.error or {}) or t("chat.failed"), message)
         if message.state in ("stopped", "interrupted"):
             kind = message.state if message.content else f"{message.state}_empty"
             self.ended(message.state, t(f"chat.{kind}"), message)
-        if answer.claims and message.state == "done" and not not_found:
+        # of words taken from the sources themselves only a claim that fails is news
+        told = answer.answered_by != "extractive" or any(
+            claim.support == "unsupported" for claim in answer.claims
+        )
+        if answer.claims and told and message.state == "done" and not not_found:
             self.claims(message, answer)
         self.actions(message, answer, turn, last=last)
         if st.session_state.get("details") == message.id:
@@ -136,8 +153,10 @@ class Drawn:
             parts.append(t("chat.answer_of", n=at, m=of))
         parts = parts or [when(message.created_at)]
         line = " · ".join(f"<span>{html.escape(part)}</span>" for part in parts)
-        if answer.answered_by == "extractive" and cited and not quiet:
-            line += f' <span class="badge n">{html.escape(t("chat.word_for_word"))}</span>'
+        by = answer.answered_by
+        if by != "extractive" or (cited and not quiet):
+            words = t("chat.word_for_word") if by == "extractive" else by.partition(":")[2]
+            line += f' <span class="badge n">{html.escape(words)}</span>'
         for notice in answer.notices:
             line += (
                 f'<span class="notice"><i class="ic">info</i>{html.escape(finding(notice))}</span>'
@@ -166,12 +185,23 @@ class Drawn:
                 on_click=again,
                 args=(self.workspace, self.conversation_id, message.id),
             )
+            if kind == "failed" and str((message.error or {}).get("code")).startswith("model"):
+                st.button(
+                    t("chat.without_model"),
+                    type="tertiary",
+                    key=f"local_{message.id}",
+                    disabled=self.answering,
+                    on_click=without_model,
+                    args=(self.workspace, self.conversation_id, message.id),
+                )
 
     def not_found(self, message: Message, answer: Answer) -> None:
         """Not in the sources: said first, then the passages that came nearest, to open."""
         passages = self.shown.looked_at(message.id, answer.looked_at)
         lead = t("chat.looked_at") if passages else t("chat.looked_at_nothing")
         lines = [f"**{t('chat.not_found')}** {lead}", ""]
+        if answer.answered_by != "extractive":  # a model may say more, and says it itself
+            lines = [markdown.render(message.content), "", lead, ""]
         for chip, passage in passages:
             where = " · ".join(filter(None, [passage.source_name, place(passage)]))
             quote = markdown.plain(shortened(passage.quote))
@@ -209,6 +239,8 @@ class Drawn:
                 self.button("copy", "content_copy", copy, message)
             if last and message.state == "done":
                 self.button("regenerate", "refresh", again, message, disabled=self.answering)
+            if last and turn.question:
+                self.button("edit", "edit", edit, turn.question, disabled=self.answering)
             options = [*([] if last or not useful else ["save", "copy"])]
             options += ["regenerate"] if not last and message.state == "done" else []
             if len(turn.answers) > 1:
@@ -292,13 +324,14 @@ class Drawn:
         by = answer.answered_by
         rows = [
             (t("chat.details.by"), t("chat.details.extractive") if by == "extractive" else by),
-            (t("chat.details.asked"), when((turn.question or message).created_at)),
+            (t("chat.details.asked"), when((turn.asked(message) or message).created_at)),
         ]
         if message.seconds:
             rows.append((t("chat.details.time"), t("chat.seconds", s=number(message.seconds, 2))))
         names = [self.shown.names[i] for i in message.scope or () if i in self.shown.names]
         if names:
             rows.append((t("chat.details.scope"), ", ".join(names)))
+        rows += record_lines(answer.record) if answer.record else []
         if answer.citations:
             rows.append((t("chat.details.passages"), "\n".join(map(source_line, answer.citations))))
         if answer.looked_at:
@@ -308,6 +341,27 @@ class Drawn:
             f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>" for name, value in rows
         )
         st.html(f'<dl class="details num">{lines}</dl>')
+
+
+def record_lines(record: Record) -> list[tuple[str, str]]:
+    """How a model came to its answer, as names and values."""
+    rows = [(t("chat.details.model_at"), record.url)]
+    if record.tokens_in or record.tokens_out:
+        tokens = t("chat.details.tokens_value", read=record.tokens_in, written=record.tokens_out)
+        rows.append((t("chat.details.tokens"), tokens))
+    if record.seconds:
+        spent = {name: number(value, 2) for name, value in record.seconds.items()}
+        rows.append((t("chat.details.timings"), t("chat.details.timings_value", **spent)))
+    if record.earlier:
+        rows.append((t("chat.details.earlier"), number(record.earlier)))
+    sent = [
+        f"[{passage.number}] {passage.source_name}{_page(passage)}" for passage in record.passages
+    ]
+    return [*rows, (t("chat.details.sent"), "\n".join(sent))]
+
+
+def _page(passage: Sent) -> str:
+    return f", {t('place.page', page=passage.page)}" if passage.page else ""
 
 
 def claim_line(claim: Claim, chips: dict[int, Chip]) -> str:
@@ -355,3 +409,18 @@ def again(workspace: Workspace, conversation_id: str, message_id: str) -> None:
     """Answer the question again; a second press while it is being answered does nothing."""
     if chat.running_turn(workspace, conversation_id) is None:
         chat.regenerate(workspace, conversation_id, message_id)
+
+
+@action
+def without_model(workspace: Workspace, conversation_id: str, message_id: str) -> None:
+    """Answer in the sources' own words a question that the model could not."""
+    if chat.running_turn(workspace, conversation_id) is None:
+        chat.regenerate(workspace, conversation_id, message_id, without_model=True)
+
+
+def edit(workspace: Workspace, conversation_id: str, question_id: str) -> None:
+    """Put a question back into the field; sending it makes another version of it."""
+    found = [m for m in chat.load_messages(workspace, conversation_id) if m.id == question_id]
+    if found:
+        st.session_state["ask"] = found[0].content
+        state.edit_question(conversation_id, question_id)

@@ -163,11 +163,26 @@ def load_messages(workspace: Workspace, conversation_id: str) -> list[Message]:
     if dead:  # it may have ended between the two looks
         messages = stored_messages(file)
     return [
-        message.model_copy(update={"state": "interrupted"})
+        message.model_copy(
+            update={"state": "interrupted", "content": _left_behind(workspace, message)}
+        )
         if message.state == "running" and message.id in dead
         else message
         for message in messages
     ]
+
+
+def text_file(workspace: Workspace, message_id: str) -> Path:
+    """Where the text of an answer stands while it is written."""
+    return workspace.locks / f"turn-{message_id}.text"
+
+
+def _left_behind(workspace: Workspace, message: Message) -> str:
+    """The text of an answer whose process died: as far as it was written down."""
+    try:
+        return text_file(workspace, message.id).read_text("utf-8") or message.content
+    except OSError:
+        return message.content
 
 
 def stored_messages(file: JsonFile) -> list[Message]:

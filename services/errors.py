@@ -15,6 +15,8 @@ HaloError
 │   ├── NewerFormatError
 │   └── DiskFullError
 ├── EmbedderError         the embedder is missing, refused or answered wrongly
+├── RerankerError         the user's own reranker is missing, refused or answered wrongly
+├── ModelError            the language model is missing, refused, or its answer broke off
 ├── SpeechError           the speech recogniser is missing, refused or answered wrongly
 ├── ParserStoppedError    a parser was stopped: time, memory or output limit, or it crashed
 ├── LinkError             what a link names cannot be fetched, or is no content
@@ -116,6 +118,14 @@ class DiskFullError(StorageError):
 
 class EmbedderError(HaloError):
     code = "embedder"
+
+
+class RerankerError(HaloError):
+    code = "reranker"
+
+
+class ModelError(HaloError):
+    code = "model"
 
 
 class SpeechError(HaloError):

@@ -8,6 +8,7 @@ both; afterwards whoever wants the real ones can import them.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from importlib.machinery import ModuleSpec
@@ -22,6 +23,8 @@ def import_lancedb() -> Any:
     """The lancedb module."""
     with _lock:
         if "lancedb" not in sys.modules:
+            # Lance warns on stderr of every compaction that met a write; it is tried again later.
+            os.environ.setdefault("LANCE_LOG", "error")
             placeholders = _Placeholders()
             _put_first(placeholders)
             try:

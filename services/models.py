@@ -118,7 +118,7 @@ class Transcription(Stored):
     """How much of the recording is speech."""
 
 
-HARMLESS = frozenset({"recognised", "pages_read_again"})
+HARMLESS = frozenset({"recognised", "described", "pages_read_again"})
 """Codes of findings that say how a page was read, not that something is missing or doubtful."""
 
 
@@ -299,7 +299,8 @@ class Source(Stored):
     units: dict[str, int] = Field(default_factory=dict)
     chunks: int = 0
     vectors: int = 0
-    """How many of ``chunks`` have their vector; equals ``chunks`` once ready."""
+    """How many of ``chunks`` have their vector; equals ``chunks`` once ready, unless the source is
+    private and the embedder outside the house."""
     words: int = 0
     unread: int = 0
     """How many units have no readable text."""
@@ -315,6 +316,8 @@ class Source(Stored):
     """How many sources it lies inside of."""
     speech_language: str = ""
     """The language its user says is spoken in a recording; "" where they did not say."""
+    private: bool = False
+    """True when nothing of it may be sent to a service outside this computer and its network."""
     children: list[str] | None = None
     """Ids of the sources made of its attachments; None until it was looked for them."""
     error: dict[str, Any] | None = None
@@ -367,6 +370,44 @@ class Claim(Stored):
     support: Support = "unchecked"
 
 
+class Sent(Stored):
+    """A passage as it was sent to a model: its number there, and where it stands.
+
+    ``start`` and ``end`` are character offsets in the text of the document's revision.
+    """
+
+    number: int
+    source_id: str
+    source_name: str
+    revision: str
+    page: int | None = None
+    page_label: str | None = None
+    start: int
+    end: int
+
+
+class Record(Stored):
+    """How a model came to its answer."""
+
+    url: str
+    """Where it was asked."""
+    hosted: bool = False
+    """True when the passages left this computer and its network for it."""
+    window: int = 0
+    """The context window that was reckoned with, in tokens."""
+    passages: list[Sent] = Field(default_factory=list)
+    earlier: int = 0
+    """Earlier turns that were sent along."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """What was asked for: style, length, language."""
+    finish: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: dict[str, float] = Field(default_factory=dict)
+    """``prepared``: until the request left; ``first``: from then to the first word; ``written``: to
+    the last; ``checked``: for checking the claims."""
+
+
 class Answer(Stored):
     """An answer with its evidence. ``text`` is Markdown with markers ``[n]``."""
 
@@ -379,6 +420,8 @@ class Answer(Stored):
     """The passages that were considered, where the answer is not in the sources."""
     notices: list[Finding] = Field(default_factory=list)
     """What limited the answer, for example that only full text was searched."""
+    record: Record | None = None
+    """How it came about, where a model wrote it."""
 
 
 MessageState = Literal["running", "done", "stopped", "failed", "interrupted"]
@@ -393,6 +436,8 @@ class Message(Stored):
     created_at: str = Field(default_factory=now)
     state: MessageState = "done"
     reply_to: str | None = None
+    replaces: str | None = None
+    """The question of which this one is another version."""
     answer: Answer | None = None
     error: dict[str, Any] | None = None
     seconds: float | None = None

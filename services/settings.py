@@ -63,6 +63,13 @@ SETTINGS: tuple[Setting, ...] = (
         "How old, at most, what a search knows of another process's work on the index may be. 0 "
         "looks each time, at a cost of 1 or 2 ms, more in a bucket.",
     ),
+    Setting(
+        "HALO_RERANKER",
+        "",
+        "A model that orders what a search finds: the address of a server with a `/rerank` "
+        "endpoint, or a folder with a cross-encoder (`model.onnx`, `tokenizer.json`).",
+    ),
+    Setting("HALO_RERANKER_MODEL", "", "Model asked for at that address."),
     Setting("HALO_UPLOAD_LIMIT_MB", "200", "Largest file HALO takes in, in megabytes."),
     Setting(
         "HALO_PASSAGE_TOKENS",
@@ -99,7 +106,41 @@ SETTINGS: tuple[Setting, ...] = (
         "the bundled Whisper base",
         "Folder with another Whisper model in the format of CTranslate2.",
     ),
-    Setting("OPENAI_BASE_URL", "https://api.openai.com/v1", "Address for transcription."),
+    Setting(
+        "HALO_MODEL",
+        "OpenAI's small model where OPENAI_API_KEY is set, else `none`",
+        "Who writes answers: `provider:model` with `openai` (or any compatible server at "
+        "OPENAI_BASE_URL), `anthropic`, `google` or `groq`; `none`: the best sentences of the "
+        "sources, word for word.",
+    ),
+    Setting(
+        "OPENAI_BASE_URL",
+        "https://api.openai.com/v1",
+        "Address for chat and transcription: OpenAI, or any server that speaks its protocol "
+        "(Ollama, vLLM, LM Studio, llama.cpp).",
+    ),
+    Setting(
+        "HALO_VISION_MODEL",
+        "none",
+        "Who describes pictures, as `provider:model`; `none`: only the text in them is read. The "
+        "pictures are sent to that model.",
+    ),
+    Setting(
+        "HALO_MODEL_CONTEXT",
+        "0",
+        "The model's context window in tokens; 0: as the server states it, or a careful guess.",
+    ),
+    Setting(
+        "HALO_MODEL_CONNECT_SECONDS",
+        "10",
+        "How long HALO waits until the model server takes a call.",
+    ),
+    Setting(
+        "HALO_MODEL_FIRST_SECONDS",
+        "120",
+        "How long it waits for the first word, and then for each further one.",
+    ),
+    Setting("HALO_MODEL_TOTAL_SECONDS", "900", "How long one answer may take in all."),
     Setting(
         "HALO_API_KEY",
         "",
@@ -107,7 +148,16 @@ SETTINGS: tuple[Setting, ...] = (
         "machines reach.",
         secret=True,
     ),
-    Setting("OPENAI_API_KEY", "", "Key for the `openai` embedder and transcription.", secret=True),
+    Setting("HALO_RERANKER_KEY", "", "Key for the server of HALO_RERANKER.", secret=True),
+    Setting(
+        "OPENAI_API_KEY",
+        "",
+        "Key for answers by OpenAI, the `openai` embedder and transcription.",
+        secret=True,
+    ),
+    Setting("ANTHROPIC_API_KEY", "", "Key for models of `anthropic`.", secret=True),
+    Setting("GOOGLE_API_KEY", "", "Key for models of `google`.", secret=True),
+    Setting("GROQ_API_KEY", "", "Key for models of `groq`.", secret=True),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 EMBEDDERS = ("local", "openai", "auto", "hash")
@@ -140,6 +190,16 @@ def setting(name: str) -> str | None:
     if value is None and name != "HALO_DATA_DIR" and not _BY_NAME[name].secret:
         value = _configured().get(name)
     return None if value is None else str(value).strip() or None
+
+
+def where_set(name: str) -> str:
+    """Where a setting has its value from: ``environment``, ``secrets``, ``config`` or "" where it
+    was not given."""
+    if os.environ.get(name, "").strip():
+        return "environment"
+    if name in _secrets():
+        return "secrets"
+    return "config" if setting(name) else ""
 
 
 def _configured() -> dict[str, object]:
@@ -191,6 +251,24 @@ def upload_limit() -> int:
 def passage_tokens() -> int:
     """The most tokens a passage may have. Raises SettingsError."""
     return _whole_number("HALO_PASSAGE_TOKENS", least=64)
+
+
+def model_context() -> int:
+    """The model's context window in tokens as it was set, 0 where it was not. Raises
+    SettingsError."""
+    return _whole_number("HALO_MODEL_CONTEXT", least=0)
+
+
+def model_seconds() -> tuple[int, int, int]:
+    """How long to wait for a connection, for the next word, and for all of an answer. Raises
+    SettingsError."""
+    names = (
+        "HALO_MODEL_CONNECT_SECONDS",
+        "HALO_MODEL_FIRST_SECONDS",
+        "HALO_MODEL_TOTAL_SECONDS",
+    )
+    connect, first, total = (_whole_number(name, least=1) for name in names)
+    return connect, first, total
 
 
 def read_consistency() -> int:

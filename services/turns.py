@@ -12,23 +12,27 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from services.answering import answer_question, checked_question
-from services.conversations import load_messages, stored_messages
+from services.conversations import load_messages, stored_messages, text_file
 from services.errors import HaloError, NotFoundError, unexpected
 from services.models import Answer, Message, MessageState
+from services.progress import Progress, Stage
+from services.prompt import Earlier
 from services.storage import Shared, history_file, load_sources
 from services.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
-Stage = Literal["searching", "reading", "writing", "done"]
 _FINISHED = 60.0
 """Seconds that an ended turn can still be asked for."""
+_WRITTEN_DOWN = 1.0
+"""Seconds of text that a killed process may lose."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +43,27 @@ class TurnView:
     state: MessageState
     stage: Stage
     text: str
+    wait: int = 0
+    """Seconds that a busy model server asked for, while ``stage`` is ``waiting``."""
 
 
 @dataclass
 class _Turn:
     workspace: Workspace
     conversation_id: str
-    message_id: str
+    answer: Message
     question: str
-    source_ids: list[str] | None
     lock: FileLock
+    progress: Progress
+    without_model: bool
     state: MessageState = "running"
-    stage: Stage = "searching"
-    text: str = ""
-    stopped: threading.Event = field(default_factory=threading.Event)
     settled: bool = False
     """True once its end is decided; whoever sets it writes it."""
     ended_at: float | None = None
+
+    @property
+    def message_id(self) -> str:
+        return self.answer.id
 
 
 _turns: dict[str, _Turn] = {}
@@ -67,9 +75,12 @@ def ask(
     conversation_id: str,
     question: str,
     source_ids: Sequence[str] | None = None,
+    *,
+    replaces: str | None = None,
 ) -> str:
     """Store the question and start answering it; returns the id of the answer's message.
 
+    ``replaces`` is the question that this one is another version of; that one and its answers stay.
     The same question again while it is being answered is the same turn (a double click, a second
     tab). Raises EmptyQuestionError, UserInputError when it is too long, NotFoundError,
     StorageError.
@@ -79,15 +90,17 @@ def ask(
         for turn in _turns_of(workspace, conversation_id):
             if turn.question == text:
                 return turn.message_id
-        asked = Message(role="user", content=text)
+        asked = Message(role="user", content=text, replaces=replaces)
         scope = None if source_ids is None else list(source_ids)
         answer = Message(
             role="assistant", content="", state="running", reply_to=asked.id, scope=scope
         )
-        return _start(workspace, conversation_id, text, scope, [asked, answer], answer)
+        return _start(workspace, conversation_id, text, [asked, answer], answer)
 
 
-def regenerate(workspace: Workspace, conversation_id: str, message_id: str) -> str:
+def regenerate(
+    workspace: Workspace, conversation_id: str, message_id: str, *, without_model: bool = False
+) -> str:
     """Answer the same question again, over the sources included now, below the old answer."""
     messages = load_messages(workspace, conversation_id)
     old = next((m for m in messages if m.id == message_id and m.role == "assistant"), None)
@@ -97,7 +110,14 @@ def regenerate(workspace: Workspace, conversation_id: str, message_id: str) -> s
     scope = [s.id for s in load_sources(workspace) if s.selected and s.answerable]
     answer = Message(role="assistant", content="", state="running", reply_to=asked.id, scope=scope)
     with _guard:
-        return _start(workspace, conversation_id, asked.content, scope, [answer], answer)
+        return _start(
+            workspace,
+            conversation_id,
+            asked.content,
+            [answer],
+            answer,
+            without_model=without_model,
+        )
 
 
 def turn(workspace: Workspace, message_id: str) -> TurnView | None:
@@ -126,13 +146,47 @@ def stop(workspace: Workspace, message_id: str) -> None:
         if found is None or found.settled:
             return
         found.settled = True
-        found.stopped.set()
-    kept = Answer(text=found.text, grounded=False) if found.text else None
-    _settle(found, "stopped", kept, None, 0.0)
+    found.progress.stopper.stop()
+    _settle(found, "stopped", _so_far(found), None, 0.0)
+
+
+def earlier_turns(messages: Sequence[Message], question_id: str | None) -> list[Earlier]:
+    """The answered turns before a question (None: all), oldest first, each with its newest answer;
+    of a question with several versions the last one counts."""
+    replaced = {message.replaces for message in messages}
+    found: dict[str, Earlier] = {}
+    for message in messages:
+        if message.id == question_id:
+            break
+        if message.role == "user" and message.id not in replaced:
+            found[message.id] = Earlier(message.content, "")
+        elif message.reply_to in found and message.content and message.state != "running":
+            question = found[message.reply_to].question
+            found[message.reply_to] = Earlier(question, message.content, _rests_on(message.answer))
+    return [turn for turn in found.values() if turn.answer]
+
+
+def _rests_on(answer: Answer | None) -> frozenset[str]:
+    """The sources whose words an answer may hold: those it cites and those the model was sent."""
+    if answer is None:
+        return frozenset()
+    sent = answer.record.passages if answer.record else []
+    cited = {citation.source_id for citation in answer.citations}
+    return frozenset(cited | {passage.source_id for passage in sent})
 
 
 def _view(found: _Turn) -> TurnView:
-    return TurnView(found.message_id, found.state, found.stage, found.text)
+    now = found.progress
+    return TurnView(found.message_id, found.state, now.stage, now.text, now.wait)
+
+
+def _so_far(running: _Turn) -> Answer | None:
+    """The answer that can be made of what was written, None where nothing was."""
+    if not running.progress.text:
+        return None
+    if running.progress.partial is not None:
+        return running.progress.partial()
+    return Answer(text=running.progress.text, grounded=False)
 
 
 def _turns_of(workspace: Workspace, conversation_id: str) -> list[_Turn]:
@@ -158,9 +212,10 @@ def _start(
     workspace: Workspace,
     conversation_id: str,
     text: str,
-    scope: list[str] | None,
     messages: list[Message],
     answer: Message,
+    *,
+    without_model: bool = False,
 ) -> str:
     lock = workspace.take_lock(f"turn-{answer.id}")
     assert lock, "a new turn's lock is free"
@@ -170,7 +225,10 @@ def _start(
     except HaloError:
         lock.release()
         raise
-    started = _Turn(workspace, conversation_id, answer.id, text, scope, lock)
+    progress = Progress(_WriteDown(text_file(workspace, answer.id)))
+    started = _Turn(
+        workspace, conversation_id, answer, text, lock, progress, without_model=without_model
+    )
     for key in [
         k for k, t in _turns.items() if t.ended_at and t.ended_at < time.time() - _FINISHED
     ]:
@@ -180,33 +238,45 @@ def _start(
     return answer.id
 
 
+class _WriteDown:
+    """Keeps the text of a turn in a file, now and then, for the case that its process dies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.last = path, time.monotonic()
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.text and time.monotonic() - self.last > _WRITTEN_DOWN:
+            self.last = time.monotonic()
+            with contextlib.suppress(OSError):  # the end of the turn will say what is wrong
+                self.path.write_text(progress.text, "utf-8")
+
+
 def _run(running: _Turn) -> None:
     """Answer one question; whatever happens ends up in the stored message."""
     started = time.monotonic()
+    answer: Answer | None = None
+    error: dict[str, Any] | None = None
     try:
+        messages = stored_messages(history_file(running.conversation_id, running.workspace))
         answer = answer_question(
             running.workspace,
             running.question,
-            running.source_ids,
-            on_stage=lambda stage: setattr(running, "stage", stage),
+            running.answer.scope,
+            earlier=earlier_turns(messages, running.answer.reply_to),
+            without_model=running.without_model,
+            progress=running.progress,
         )
-        _write_out(running, answer)
-        error = None
     except HaloError as problem:
-        answer, error = None, problem.as_dict()
+        error = problem.as_dict()
     except Exception as problem:  # the job runner: a fault becomes a failed message, not silence
         log.exception("a turn met an unexpected fault")
-        answer, error = None, unexpected("Answering", problem).as_dict()
+        error = unexpected("Answering", problem).as_dict()
     with _guard:
         if running.settled:
             return
         running.settled = True
+    answer = answer or _so_far(running)
     _settle(running, "failed" if error else "done", answer, error, time.monotonic() - started)
-
-
-def _write_out(running: _Turn, answer: Answer) -> None:
-    running.stage = "writing"
-    running.text = answer.text
 
 
 def _settle(
@@ -218,7 +288,7 @@ def _settle(
 ) -> None:
     """Write the end of a turn into its message; only then does the turn show that it ended."""
     fields: dict[str, Any] = {
-        "content": answer.text if answer else running.text,
+        "content": answer.text if answer else running.progress.text,
         "state": state,
         "seconds": round(seconds, 2) or None,
         "answer": answer.model_dump(mode="json") if answer else None,
@@ -239,8 +309,10 @@ def _settle(
         state = "failed"
     finally:
         running.state = state
-        running.stage, running.ended_at = "done", time.time()
+        running.progress.stage, running.progress.partial = "done", None
+        running.ended_at = time.time()
         running.lock.release()
         lock_file = running.workspace.locks / f"turn-{running.message_id}.lock"
-        with contextlib.suppress(OSError):
-            lock_file.unlink(missing_ok=True)
+        for file in (lock_file, text_file(running.workspace, running.message_id)):
+            with contextlib.suppress(OSError):
+                file.unlink(missing_ok=True)

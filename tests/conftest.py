@@ -20,6 +20,8 @@ import pytest
 
 import services.pipeline
 import services.settings
+from services.llm import talk
+from tests.modelserver import ModelServer, model_server
 
 PROJECT = Path(__file__).resolve().parent.parent
 CACHE = PROJECT / ".cache" / "halo"
@@ -108,6 +110,17 @@ def _alone(
     attempts = refused.read_text(encoding="utf-8") if refused.exists() else ""
     if attempts and not request.node.get_closest_marker("network_refused"):
         pytest.fail(f"The test reached for another machine:\n{attempts}", pytrace=False)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A model server on loopback, chosen in the settings."""
+    with model_server() as running:
+        monkeypatch.setenv("HALO_MODEL", "openai:test-model")
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-0123456789")
+        yield running
+        talk.forget()
 
 
 def chromium() -> str | None:

@@ -43,10 +43,8 @@ NEEDED_BY_OTHERS = {
     "pytest-timeout": "run by make test",
     "pytest-xdist": "run by make test",
     "playwright": "drives the browser tests",
-    # part of the agreed set, for agents, media, online models and documents
-    "agno": "agents",
+    # part of the agreed set, for media and documents
     "moviepy": "video",
-    "openai": "online models",
     "python-docx": "Word files",
 }
 # Imported by us, installed by a package that is declared and cannot do without it.

@@ -48,6 +48,7 @@ STATUS: dict[type[HaloError], int] = {
     errors.ParserStoppedError: 422,
     errors.CancelledError: 409,
     errors.EmbedderError: 503,
+    errors.ModelError: 503,
     errors.DiskFullError: 507,
     HaloError: 500,
 }

@@ -19,6 +19,7 @@ from interfaces.api.bodies import Found, Question, Search, SearchResults
 from interfaces.api.notebook import Notebook, known
 from services import chat
 from services.errors import CancelledError, HaloError, NotFoundError, unexpected
+from services.progress import Progress
 from services.search import search
 from services.storage import load_sources
 from services.workspace import Workspace
@@ -67,7 +68,8 @@ def find_passages(workspace: Notebook, asked: Search) -> SearchResults:
         200: {
             "content": {STREAM: {"schema": {"type": "string"}}},
             "description": "The answer; or with “Accept: text/event-stream” the events `stage`, "
-            "`text`, then `answer` or `error`.",
+            "`text` (what was added, or with `anew` the text from its beginning), then `answer` "
+            "or `error`.",
         }
     },
 )
@@ -80,24 +82,40 @@ def ask(workspace: Notebook, asked: Question, request: Request) -> shapes.Answer
     question = chat.checked_question(asked.question)
     if STREAM in request.headers.get("accept", ""):
         return StreamingResponse(
-            _events(lambda tell: _answer(workspace, question, asked.source_ids, tell)),
+            _events(workspace, question, asked.source_ids),
             media_type=STREAM,
             headers={"Cache-Control": "no-store"},
         )
-    return shapes.answered(chat.answer_question(workspace, question, asked.source_ids))
-
-
-def _answer(workspace: Workspace, question: str, source_ids: list[str] | None, tell: Tell) -> None:
-    answer = chat.answer_question(
-        workspace, question, source_ids, on_stage=lambda stage: tell("stage", {"stage": stage})
+    return shapes.answered(
+        chat.answer_question(
+            workspace, question, asked.source_ids, most_citations=shapes.MOST_CITATIONS
+        )
     )
-    tell("text", {"text": answer.text})
-    tell("answer", shapes.answered(answer))
 
 
-async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
-    """What ``work`` tells, run in a thread of its own, as server-sent events. Once the client has
-    gone, the next thing it tells stops it."""
+class _Telling:
+    """Tells what changed in an answer under way: another stage, more text."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell, self.stage, self.text = tell, "", ""
+
+    def __call__(self, now: Progress) -> None:
+        if (now.stage, now.wait) != (self.stage, 0):
+            self.stage = now.stage
+            waiting = {"seconds": now.wait} if now.wait else {}
+            self.tell("stage", {"stage": now.stage} | waiting)
+        if now.text != self.text:
+            anew = not now.text.startswith(self.text)
+            more = now.text if anew else now.text[len(self.text) :]
+            self.text = now.text
+            self.tell("text", {"text": more} | ({"anew": True} if anew else {}))
+
+
+async def _events(
+    workspace: Workspace, question: str, source_ids: list[str] | None
+) -> AsyncIterator[bytes]:
+    """An answer as it comes about, made in a thread of its own, as server-sent events. Once the
+    client has gone it is stopped."""
     loop = asyncio.get_running_loop()
     told: asyncio.Queue[bytes | None] = asyncio.Queue()
     gone = threading.Event()
@@ -111,9 +129,18 @@ async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
             raise CancelledError("Whoever asked has gone.")
         put(format_sse_event(event=name, data_str=_json(data)))
 
+    progress = Progress(_Telling(tell))
+
     def run() -> None:
         try:
-            work(tell)
+            answer = chat.answer_question(
+                workspace,
+                question,
+                source_ids,
+                most_citations=shapes.MOST_CITATIONS,
+                progress=progress,
+            )
+            tell("answer", shapes.answered(answer))
         except CancelledError:
             return
         except HaloError as error:
@@ -133,6 +160,7 @@ async def _events(work: Callable[[Tell], None]) -> AsyncIterator[bytes]:
             yield event
     finally:
         gone.set()
+        progress.stopper.stop()
 
 
 def _json(data: Any) -> str:

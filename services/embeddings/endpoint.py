@@ -21,7 +21,8 @@ _LOCAL_NAMES = ("localhost", "host.docker.internal")
 def normalised(url: str, name: str = "HALO_EMBEDDING_URL") -> str:
     """The base address of an OpenAI-compatible server, as it is asked: ``https://host/v1``.
 
-    A bare host gets ``/v1``, a doubled ``/v1``, a closing slash and ``/embeddings`` go.
+    A bare host gets ``/v1``; a doubled ``/v1``, a closing slash, ``/embeddings`` and
+    ``/chat/completions`` go.
 
     Raises:
         SettingsError: it is no http(s) address, or holds a password or a query; ``name`` is the
@@ -39,7 +40,9 @@ def normalised(url: str, name: str = "HALO_EMBEDDING_URL") -> str:
             step="Use the form http://host:port/v1, without password or query.",
             name=name,
         )
-    path = parts.path.rstrip("/").removesuffix("/embeddings").rstrip("/")
+    path = parts.path.rstrip("/")
+    for end in ("/embeddings", "/chat/completions"):
+        path = path.removesuffix(end).rstrip("/")
     while path.endswith("/v1/v1"):
         path = path.removesuffix("/v1")
     return urlunsplit((parts.scheme, parts.netloc.lower(), path or "/v1", "", ""))

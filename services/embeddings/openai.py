@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from services.embeddings.endpoint import OPENAI, is_hosted
 from services.embeddings.identity import Identity
 from services.errors import EmbedderError
+from services.tokens import estimated
 
 if TYPE_CHECKING:
     import openai
@@ -46,8 +47,6 @@ full-text search."""
 _ATTEMPTS = 5
 _FIRST_WAIT = 0.5
 _TIMEOUT = 60.0
-
-_TOKENS = re.compile(r"[A-Za-z]{1,3}|[!-@\[-`{-~]|\n|[\u0080-\u07ff]|(?P<wide>[^\x00-\x7f])")
 
 
 def prefixes(model: str) -> tuple[str, str]:
@@ -101,12 +100,10 @@ class OpenAIEmbedder:
     def count_tokens(self, texts: list[str]) -> list[int]:
         """An estimate from above, the same with and without a network.
 
-        The real tokenizer of a server is unknown, and OpenAI's would have to be downloaded. So
-        three Latin letters count as a token (four is usual), every digit, sign and accented letter
-        as one, and every character of a script further on as two.
+        See ``services.tokens``.
         """
         prefix = prefixes(self.model)[1]
-        return [2 + _estimate(prefix + text) for text in texts]
+        return [2 + estimated(prefix + text) for text in texts]
 
     def embed_passages(self, texts: list[str]) -> Vectors:
         """Shape (len(texts), dimension), float32, each row of length 1, in the order of ``texts``.
@@ -262,15 +259,11 @@ class OpenAIEmbedder:
         return f": {said}" if said else ""
 
 
-def _estimate(text: str) -> int:
-    return sum(2 if found["wide"] else 1 for found in _TOKENS.finditer(text))
-
-
 def _batches(texts: list[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     tokens = 0
     for text in texts:
-        size = _estimate(text)
+        size = estimated(text)
         if batch and (len(batch) == _BATCH_TEXTS or tokens + size > _BATCH_TOKENS):
             yield batch
             batch, tokens = [], 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +18,12 @@ from services.storage import history_file, load_chat_history
 from services.workspace import Workspace, open_workspace
 from tests.browser import conftest
 from tests.browser.conftest import App
+from tests.modelserver import Reply, model_server, refuse
 
 pytestmark = pytest.mark.browser
 
 TEXT = "# Results\n\nThe operating margin fell to 12.6 % in 2025.\n\nOrders rose by 4 %.\n"
+SENTENCE = "The operating margin fell to 12.6 % in 2025."
 PATIENCE = 60_000
 
 
@@ -30,17 +31,32 @@ PATIENCE = 60_000
 def slow_server(
     tmp_path_factory: pytest.TempPathFactory, _nothing_from_outside: Path, browser: Browser
 ) -> Iterator[tuple[str, Path]]:
-    """The screen with answers that come word by word; one process for this module."""
+    """The screen with a model that answers word by word; one process for this module."""
     folder = tmp_path_factory.mktemp("slow")
-    path = [str(Path(__file__).with_name("slow")), str(conftest.PROJECT), os.environ["PYTHONPATH"]]
-    process, url = conftest.start(
-        folder / "data", folder / "log.txt", PYTHONPATH=os.pathsep.join(path)
-    )
-    with browser.new_page() as page:  # the first tab starts the worker that reads sources
-        conftest.show(page, url)
-    yield url, folder / "data"
-    process.terminate()
-    process.wait(timeout=20)
+    with model_server() as model:
+        model.script = repeated
+        process, url = conftest.start(
+            folder / "data",
+            folder / "log.txt",
+            HALO_MODEL="openai:test-model",
+            OPENAI_BASE_URL=model.url,
+            OPENAI_API_KEY="sk-very-secret-0123456789",
+        )
+        with browser.new_page() as page:  # the first tab starts the worker that reads sources
+            conftest.show(page, url)
+        yield url, folder / "data"
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def repeated(request: dict[str, Any]) -> Reply:
+    """One sentence as often as the question says ("40 times"), a word at a time."""
+    question = request["messages"][-1]["content"].rpartition("Question: ")[2]
+    if "fail" in question:
+        return refuse(401, "Incorrect API key provided: sk-very-secret-0123456789")
+    times = next((int(word) for word in question.split() if word.isdigit()), 10)
+    text = " ".join(f"Point {number}: {SENTENCE} [1]" for number in range(1, times + 1))
+    return Reply([f"{word} " for word in text.split(" ")], first=0.3, pause=0.05)
 
 
 @pytest.fixture
@@ -129,7 +145,11 @@ def exchange(workspace: Workspace, question: str, **answered: Any) -> list[Messa
         )
         claim = Claim(text=sentence, citations=[1], support="supported")
         answered["answer"] = Answer(
-            text=answered["content"], grounded=True, citations=[cited], claims=[claim]
+            text=answered["content"],
+            grounded=True,
+            answered_by=answered.pop("answered_by", "openai:test-model"),
+            citations=[cited],
+            claims=[claim],
         )
     reply = Message(role="assistant", reply_to=asked.id, scope=[source.id], **answered)
     return [asked, reply]
@@ -250,6 +270,7 @@ def test_the_stream_is_followed_by_a_reader_at_the_end(
     expect(answer(page)).to_contain_text("Point 24:")
     settled(page)
     log = page.locator(".st-key-pb_chat")
+    resting(page, log)
     left = log.evaluate("log => log.scrollHeight - log.clientHeight - log.scrollTop")
     assert left < 80
 
@@ -287,7 +308,7 @@ def test_nothing_flickers_while_an_answer_is_written(slow: App, screen: Page) ->
           look()
         }"""
     )
-    expect(answer(page).locator("a")).to_have_count(6)
+    expect(answer(page).locator("a[href^='#cite-']")).to_have_count(6)
     settled(page)
     seen = page.evaluate("() => { cancelAnimationFrame(window.looking); return window.seen }")
     assert len(seen) > 20
@@ -303,10 +324,41 @@ def test_nothing_flickers_while_an_answer_is_written(slow: App, screen: Page) ->
 def test_a_failure_says_why_and_can_be_tried_again(slow: App, screen: Page) -> None:
     page = opened(screen, slow)
     ask(page, "Please fail")
-    page.get_by_text("The model cannot be reached.").wait_for()
+    page.get_by_text("refused the key").wait_for()
     page.get_by_role("button", name="Try again").click()
-    page.get_by_text("The model cannot be reached.").wait_for()
+    page.get_by_text("Answer 2 of 2").wait_for()
+    page.get_by_text("refused the key").wait_for()
     expect(page.locator(".q")).to_have_count(1)
+
+
+def test_what_the_model_cannot_answer_the_sources_can(
+    slow: App, screen: Page, workspace: Workspace
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "How far did the operating margin fail or fall in 2025?")
+    page.get_by_text("refused the key").wait_for()
+    page.get_by_role("button", name="Answer from the sources, without the model").click()
+    expect(answer(page)).to_contain_text("fell to 12.6 % in 2025")
+    assert [m.state for m in stored(workspace)] == ["done", "failed", "done"]
+
+
+def test_a_question_is_edited_and_its_earlier_version_stays(
+    slow: App, screen: Page, workspace: Workspace
+) -> None:
+    page = opened(screen, slow)
+    ask(page, "Say it 1 times")
+    expect(answer(page)).to_contain_text("Point 1:")
+    page.get_by_role("button", name="Edit question").click()
+    page.get_by_text("Sending replaces the last question").wait_for()
+    expect(field(page)).to_have_value("Say it 1 times")
+    ask(page, "Say it 2 times")
+    expect(answer(page)).to_contain_text("Point 2:")
+    settled(page)
+    expect(page.locator(".q")).to_have_text("Say it 2 times")
+    page.locator("[class*=st-key-menu_a_] button").last.click()
+    page.get_by_role("menuitem", name=re.compile("Show earlier answer")).click()
+    expect(page.locator(".q")).to_have_text("Say it 1 times")
+    assert [m.role for m in stored(workspace)] == ["user", "assistant"] * 2
 
 
 def test_an_answer_whose_process_died_is_interrupted(
@@ -383,6 +435,15 @@ def test_the_claims_line_opens_the_claims(slow: App, screen: Page, workspace: Wo
     expect(line).to_contain_text("1 claim · 1 supported")
     line.click()
     expect(page.locator("[class*=st-key-claims_] li")).to_contain_text("Supported.")
+
+
+def test_words_of_the_sources_themselves_need_no_claims_line(
+    slow: App, screen: Page, workspace: Workspace
+) -> None:
+    write(workspace, exchange(workspace, "The margin?", answered_by="extractive"))
+    page = opened(screen, slow)
+    expect(answer(page)).to_contain_text("12.6 %")
+    expect(page.locator("[class*=st-key-claims_]")).to_have_count(0)
 
 
 def test_a_copy_takes_the_sources_along(slow: App, screen: Page, workspace: Workspace) -> None:
@@ -474,7 +535,7 @@ def test_the_history_on_disk_is_what_was_shown(
 ) -> None:
     page = opened(screen, slow)
     ask(page, "Say it 2 times")
-    expect(answer(page).locator("a")).to_have_count(2)
+    expect(answer(page).locator("a[href^='#cite-']")).to_have_count(2)
     rows = load_chat_history(chat.list_conversations(workspace)[0].id, workspace)
     assert [row["role"] for row in rows] == ["user", "assistant"]
     assert rows[1]["answer"]["citations"][0]["quote"].startswith("The operating margin")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +27,11 @@ from services import chat, ingestion, lance
 from services.errors import CancelledError, HaloError
 from services.models import Answer
 from services.pipeline import Pipeline
+from services.progress import Progress
 from services.storage import save_studio_outputs
 from services.workspace import Workspace, open_workspace
 from tests.conftest import PROJECT
+from tests.modelserver import ModelServer, refuse, say
 
 WELLS = b"# Wells\n\n## North\n\nWell ZX-4417-B gave 63.8 mg/l nitrate in March 2024.\n"
 PLACE = {"source_id", "source_name", "chunk_id", "page", "page_end", "page_label", "headings",
@@ -370,12 +373,45 @@ def test_an_answer_comes_as_events(api: httpx.Client) -> None:
     told = api.post("/ask", json=asked, headers={"accept": "text/event-stream"})
     assert told.headers["content-type"].startswith("text/event-stream")
     got = events(told.text)
-    assert [name for name, _ in got] == ["stage", "stage", "text", "answer"]
-    assert [data["stage"] for name, data in got if name == "stage"] == ["searching", "reading"]
+    assert [name for name, _ in got] == [*["stage"] * 3, "text", "answer"]
+    stages = [data["stage"] for name, data in got if name == "stage"]
+    assert stages == ["searching", "reading", "writing"]
     assert got[-1][1] == api.post("/ask", json=asked).json()
     assert got[-2][1] == {"text": got[-1][1]["answer"]}
     blank = api.post("/ask", json={"question": " "}, headers={"accept": "text/event-stream"})
     assert fault(blank, 422)["code"] == "invalid_body"
+
+
+def test_a_model_answers_and_its_words_come_as_they_are_written(
+    api: httpx.Client, model: ModelServer
+) -> None:
+    upload(api)
+    told = "Well ZX-4417-B gave 63.8 mg/l nitrate [1]."
+    model.script = lambda _: say(told)
+    asked = {"question": "How much nitrate did ZX-4417-B give?"}
+    whole = api.post("/ask", json=asked).json()
+    assert (whole["answer"], whole["answered_by"]) == (told, "openai:test-model")
+    assert [c["number"] for c in whole["citations"]] == [1]
+    got = events(api.post("/ask", json=asked, headers={"accept": "text/event-stream"}).text)
+    words = [data["text"] for name, data in got if name == "text"]
+    assert len(words) > 3
+    assert "".join(words) == told
+    assert got[-1] == ("answer", whole)
+    model.script = lambda _: refuse(401)
+    assert fault(api.post("/ask", json=asked), 503)["code"] == "model_key"
+
+
+def test_the_model_is_stopped_when_the_client_goes(server: Running, model: ModelServer) -> None:
+    model.script = lambda _: say("word " * 400, first=0.5, pause=0.05)
+    asked = {"json": {"question": "nitrate?"}, "headers": {"accept": "text/event-stream"}}
+    with server.client() as api:
+        upload(api)
+        with api.stream("POST", "/ask", **asked) as told:  # type: ignore[arg-type]
+            assert "event: text" in told.iter_lines()
+    deadline = time.monotonic() + 20
+    while not model.cut_off and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert model.cut_off == 1
 
 
 @pytest.mark.parametrize(
@@ -397,10 +433,10 @@ def test_a_fault_while_answering_is_an_event(
 def test_work_ends_when_the_client_goes(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = threading.Event()
 
-    def answers(*_: object, on_stage: Any, **__: object) -> Answer:
+    def answers(*_: object, progress: Progress, **__: object) -> Answer:
         try:
             while True:
-                on_stage("reading")
+                progress.to("reading")
                 stopped.wait(0.01)
         except CancelledError:
             stopped.set()

@@ -26,7 +26,7 @@ def run(page: str = "") -> AppTest:
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-@pytest.mark.parametrize("name", ["", "pages/Search.py", "pages/Help.py"])
+@pytest.mark.parametrize("name", ["", "pages/Search.py", "pages/Help.py", "pages/Configuration.py"])
 def test_pages_run(name: str, language: str) -> None:
     storage.update_config({"language": language})
     run(name)

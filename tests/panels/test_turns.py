@@ -44,6 +44,18 @@ def test_a_question_without_an_answer_is_a_turn() -> None:
     assert turns_of([]) == []
 
 
+def test_versions_of_a_question_are_one_turn() -> None:
+    first = user("a")
+    one = reply(first)
+    second = user("better").model_copy(update={"replaces": first.id})
+    third = user("best").model_copy(update={"replaces": second.id})
+    two, three = reply(second), reply(third)
+    (turn,) = turns_of([first, one, second, two, third, three])
+    assert (turn.id, turn.question) == (first.id, third)
+    assert turn.answers == (one, two, three)
+    assert [turn.asked(answer) for answer in turn.answers] == [first, second, third]
+
+
 def test_a_claim_line_names_its_state_and_keeps_its_chips() -> None:
     claim = Claim(text="- **Prices** rose [3] by 5 $.", citations=[3, 9], support="unsupported")
     line = claim_line(claim, {3: Chip("m-3", "quote")})
