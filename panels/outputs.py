@@ -52,7 +52,7 @@ def section(workspace: Workspace) -> None:
     rest = [output for output in found if output.state != "running"]
     if not rest:
         return
-    st.html(f'<h3 class="sec-h" id="outputs-h">{html.escape(t("outputs.title"))}</h3>')
+    st.html(f'<h3 class="sec-h outs">{html.escape(t("outputs.title"))}</h3>')
     limit = st.session_state.setdefault("output_rows", ROWS)
     with st.container(key="output_rows_box", gap=None):
         for output in rest[:limit]:

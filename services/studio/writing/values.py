@@ -142,7 +142,10 @@ def names(readings: Sequence[Reading], most: int) -> list[str]:
 
 def same(one: Value, other: Value) -> bool:
     """Whether two values of one kind agree, but for rounding."""
-    a, b = (
-        v.quantity.values[0] * (v.quantity.unit[1] if v.quantity.unit else 1) for v in (one, other)
-    )
+    a, b = _number(one.quantity), _number(other.quantity)
     return abs(a - b) <= _ROUNDED * max(abs(a), abs(b))
+
+
+def _number(quantity: Quantity) -> float:
+    value = quantity.values[0] * (quantity.unit[1] if quantity.unit else 1)
+    return -value if quantity.negative else value
