@@ -245,8 +245,12 @@ def test_the_sample_gives_a_report(workspace: Workspace, library: Library) -> No
 
 
 def test_a_stopped_output_says_so_and_can_be_made_again(
-    workspace: Workspace, sources: list[Source]
+    workspace: Workspace, library: Library
 ) -> None:
+    lines = (
+        f"The gauge number {n} of the lower valley showed {n} mm of rain." for n in range(3000)
+    )
+    library.add(long="# Rain\n\n" + "\n\n".join(lines))  # takes a while to read
     output_id = runs.start(workspace, "briefing", Options())
     runs.cancel(workspace, output_id)
     stopped = runs.wait(workspace, output_id)
