@@ -12,20 +12,24 @@ from services import llm, probes
 from services.answers import extractive_answer
 from services.embeddings import Embedder, get_embedder, prepared
 from services.errors import EmbedderError, EmptyQuestionError, NotFoundError, UserInputError
+from services.followups import standalone
 from services.grounding import MOST_CITATIONS
 from services.models import Answer, Finding, SearchResult, Source
 from services.overview import overview
 from services.progress import Progress
 from services.prompt import Earlier
-from services.questions import asks_for_the_whole
+from services.questions import asks_for_the_whole, read_question
 from services.search import search
+from services.spread import only_in
 from services.storage import load_sources
 from services.tables import current_name, named_table
 from services.workspace import Workspace
 from services.writing import written_answer
 
 PASSAGES = 12
-"""Passages a turn looks at."""
+"""Passages a turn looks at,"""
+MOST_PASSAGES = 24
+"""or one of each source up to so many, where it asks for a list."""
 LONGEST_QUESTION = 50_000
 """Characters of a question; all of them are kept."""
 
@@ -59,7 +63,8 @@ def answer_question(
     """Answer one question from the answerable sources (None: all).
 
     By the model of the settings, or where none is chosen, or ``without_model``, in the sources'
-    own words. ``earlier`` are the turns before it, oldest first.
+    own words. ``earlier`` are the turns before it, oldest first; a question that leans on them is
+    searched for as ``followups.standalone`` makes it, and a notice says so.
 
     Raises EmptyQuestionError, NotFoundError when there are no sources, StorageError, SettingsError;
     ModelError when the model fails; CancelledError when ``progress`` was told to stop.
@@ -74,7 +79,7 @@ def answer_question(
     if not any(source.answerable for source in wanted):
         raise _nothing_to_read(wanted)
     progress.to("searching")
-    kept: list[Finding] = []
+    notices: list[Finding] = []
     if model is not None and model.hosted:
         earlier = _sendable(workspace, earlier)
         open_ = [source for source in wanted if not source.private]
@@ -83,23 +88,30 @@ def answer_question(
                 wanted, source_ids = open_, [source.id for source in open_]
             else:
                 model = None
-            kept = [_kept_private(left, without_model=model is None)]
+            notices.append(_kept_private(left, without_model=model is None))
+    asked = standalone(question, [turn.question for turn in earlier])
+    if asked != question:
+        notices.append(_understood(asked))
+    answerable = [source for source in wanted if source.answerable]
+    named, plain = only_in(asked, answerable)
     answer = None
-    if model is None and asks_for_the_whole(question):
-        answer = overview(workspace, [source for source in wanted if source.answerable])
+    if model is None and asks_for_the_whole(plain):
+        answer = overview(workspace, named or answerable)
     if answer is None or not answer.grounded:
-        result = search(workspace, question, k=PASSAGES, source_ids=source_ids)
-        probes.remember(workspace, question, result.hits)
+        listed = read_question(plain).wanted == "list"
+        count = min(max(PASSAGES, len(answerable)), MOST_PASSAGES) if listed else PASSAGES
+        result = search(workspace, asked, k=count, source_ids=source_ids, every_source=listed)
+        probes.remember(workspace, asked, result.hits)
         progress.to("reading")
         if model is not None and result.hits:
             answer = written_answer(
                 workspace, question, result, model, earlier, progress, most=most_citations
             )
-            answer.notices = [*kept, *answer.notices]
-            return answer
-        answer = extractive_answer(question, result, _embedder(workspace, result))
-    answer.notices = [*kept, *answer.notices]
-    progress.say(answer.text)
+        else:
+            answer = extractive_answer(plain or asked, result, _embedder(workspace, result))
+    answer.notices = [*notices, *answer.notices]
+    if answer.record is None:  # a model has said what it wrote as it came
+        progress.say(answer.text)
     return answer
 
 
@@ -123,6 +135,11 @@ def _kept_private(count: int, *, without_model: bool) -> Finding:
         message=f"{count} private sources were not looked at: the model is outside your network.",
         params={"n": count},
     )
+
+
+def _understood(asked: str) -> Finding:
+    """Says what was searched for in the place of a question that leans on the conversation."""
+    return Finding(code="understood", message=f"Searched for: {asked}", params={"question": asked})
 
 
 def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:

@@ -15,6 +15,7 @@ HaloError
 │   ├── NewerFormatError
 │   └── DiskFullError
 ├── EmbedderError         the embedder is missing, refused or answered wrongly
+├── RerankerError         the user's own reranker is missing, refused or answered wrongly
 ├── ModelError            the language model is missing, refused, or its answer broke off
 ├── SpeechError           the speech recogniser is missing, refused or answered wrongly
 ├── ParserStoppedError    a parser was stopped: time, memory or output limit, or it crashed
@@ -117,6 +118,10 @@ class DiskFullError(StorageError):
 
 class EmbedderError(HaloError):
     code = "embedder"
+
+
+class RerankerError(HaloError):
+    code = "reranker"
 
 
 class ModelError(HaloError):

@@ -66,7 +66,11 @@ _LISTS = (
     "time_starts",
     "times",
 )
-_RETURNED = ["chunk_id", "source_id", "revision", "chunk_index", *_PLAIN, *_LISTS]
+_RETURNED = [
+    *("chunk_id", "source_id", "revision", "title", "chunk_index", "vector"),
+    *_PLAIN,
+    *_LISTS,
+]
 
 _connections: dict[str, Any] = {}
 _tables: dict[tuple[str, str], VectorTable] = {}
@@ -85,6 +89,12 @@ class Row:
     """The chunk, or what makes it: most of what is found is never looked at."""
     measure: float
     """Cosine similarity (vector search) or BM25 score (text search); higher is better."""
+    title: str
+    """Of its source."""
+    words: str
+    """The headings above it, and its text."""
+    vector: Vectors | None
+    """None until it was made."""
 
     @property
     def chunk(self) -> Chunk:
@@ -449,13 +459,29 @@ class VectorTable:
 
 
 def _rows(found: Any, measures: list[float]) -> list[Row]:
-    ids = (found[name].to_pylist() for name in ("chunk_id", "source_id", "revision"))
+    names = ("chunk_id", "source_id", "revision", "title", "headings", "text")
+    columns = zip(*(found[name].to_pylist() for name in names), strict=True)
+    vectors = _vectors(found["vector"])
     return [
-        Row(chunk_id, source_id, revision, functools.partial(_chunk, found, at), measure)
-        for at, (chunk_id, source_id, revision, measure) in enumerate(
-            zip(*ids, measures, strict=True)
+        Row(
+            chunk_id=chunk_id,
+            source_id=source_id,
+            revision=revision,
+            made=functools.partial(_chunk, found, at),
+            measure=measures[at],
+            title=title or "",
+            words=" ".join((*(headings or ()), text)),
+            vector=vectors[at],
         )
+        for at, (chunk_id, source_id, revision, title, headings, text) in enumerate(columns)
     ]
+
+
+def _vectors(column: Any) -> list[Vectors | None]:
+    there = column.is_valid().to_pylist()
+    size = column.type.list_size
+    filled = iter(column.drop_null().combine_chunks().flatten().to_numpy().reshape(-1, size))
+    return [next(filled) if one else None for one in there]
 
 
 def _chunk(found: Any, at: int) -> Chunk:

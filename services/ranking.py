@@ -1,4 +1,4 @@
-"""From two ranked lists to one.
+"""From two ranked lists to one: the first stage (services/rerank is the second).
 
 Fusion is convex: ``0.2 * bm25 / best bm25 + 0.8 * scaled cosine``. The weights were chosen by
 measurement on ten open sets (docs/benchmarks.md): better than reciprocal ranks on all of them.
@@ -68,13 +68,17 @@ def fold(text: str) -> str:
 
 def holds(row: Row, term: str) -> bool:
     """True when the passage or its headings hold ``term`` verbatim, not inside a longer word."""
-    text = fold(" ".join((*row.chunk.headings, row.chunk.text)))
-    return re.search(rf"(?<!\w){re.escape(fold(term))}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w){re.escape(fold(term))}(?!\w)", fold(row.words)) is not None
+
+
+def cosine_span(identity: Identity) -> tuple[float, float]:
+    """Between what values the cosines of an embedder lie in practice."""
+    return _COSINE_SPAN.get(identity.provider, (0.0, 1.0))
 
 
 def scaled_cosine(cosine: float, identity: Identity) -> float:
     """The cosine mapped to 0..1 over the span where this embedder's cosines lie."""
-    low, high = _COSINE_SPAN.get(identity.provider, (0.0, 1.0))
+    low, high = cosine_span(identity)
     return min(max((cosine - low) / (high - low), 0.0), 1.0)
 
 

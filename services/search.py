@@ -18,11 +18,17 @@ from services.lance import Row, Scope, VectorTable, open_table
 from services.mentions import raise_named
 from services.models import Finding, Hit, SearchResult, Source
 from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
+from services.rerank import rerank
+from services.rerank.light import reorder
+from services.spread import only_in, spread
 from services.workspace import Workspace
 
 Mode = Literal["hybrid", "vector", "text"]
 CANDIDATES = 10
 """How many candidates a search ranks per passage asked for."""
+COMPARED = (50, 200)
+"""So many candidates, ten for each passage asked for within these bounds, reach the second stage
+(but never fewer than were asked for)."""
 LONGEST_QUERY = 2_000
 """Characters of a query that are looked at; a pasted page is not a question."""
 
@@ -34,8 +40,12 @@ def search(
     k: int = 10,
     mode: Mode = "hybrid",
     source_ids: Sequence[str] | None = None,
+    every_source: bool = False,
 ) -> SearchResult:
     """The best ``k`` passages for ``query`` among the answerable sources (None: all of them).
+
+    A query may confine itself to sources by their names ("only in X", "@X"). With ``every_source``
+    each one's best passage goes before another's second (services/spread.py).
 
     Raises EmptyQuestionError, StorageError. A dead embedder is no error: the full text answers
     and ``notices`` says so.
@@ -47,7 +57,10 @@ def search(
     for attempt in (1, 2):
         everything = committed(workspace)
         included = everything if source_ids is None else everything.some(source_ids)
-        result, found = _search_once(workspace, words, k, mode, included, everything)
+        named, asked = only_in(words, included.sources)
+        if named:
+            included = included.some(source.id for source in named)
+        result, found = _search_once(workspace, asked or words, k, mode, included, everything)
         now_committed = committed(workspace).revisions
         if attempt == 2 or all(item.row.revision in now_committed for item in found):
             break
@@ -59,7 +72,13 @@ def search(
                 params={"n": LONGEST_QUERY},
             )
         )
-    live = [item for item in found if item.row.revision in now_committed][:k]
+    if named:
+        names = ", ".join(source.name for source in named)
+        result.notices.append(
+            Finding(code="only_in", message=f"Looked only in: {names}.", params={"names": names})
+        )
+    live = [item for item in found if item.row.revision in now_committed]
+    live = spread(live, k, every_source=every_source)
     result.hits = [_hit(item, included.by_id[item.row.source_id]) for item in live]
     return result
 
@@ -99,7 +118,12 @@ def _search_once(
                 message="The index of some sources is missing. Run “halo doctor --repair”.",
             )
         )
-    return result, raise_named(found, included.sources)
+    found = raise_named(found, included.sources)
+    if mode == "hybrid":
+        depth = _compared(k)
+        first = rerank(words, found[:depth], included.by_id, result.notices)
+        found = [*first, *found[depth:]]
+    return result, found
 
 
 def _search_table(
@@ -135,13 +159,22 @@ def _search_table(
     else:
         by_text = _topped_up(lambda n: table.search_text(asked, n, scope), live, pool)
     exact = _exact(table, words, pool, scope) if result.mode != "vector" else []
-    return fuse(
+    ranked = fuse(
         [row for row in by_text if row.revision in live],
         [row for row in by_vector if row.revision in live],
         [row for row in exact if row.revision in live],
         table.identity,
         without_vector=inside.without_vectors,
     )
+    if result.mode != "hybrid":
+        return ranked
+    return reorder(words, ranked, _compared(k), table.identity)
+
+
+def _compared(k: int) -> int:
+    """How many candidates the second stage looks at when ``k`` passages are asked for."""
+    least, most = COMPARED
+    return max(k, min(max(k * CANDIDATES, least), most))
 
 
 def _short_of(rows: list[Row], live: frozenset[str], wanted: int) -> bool:

@@ -63,6 +63,13 @@ SETTINGS: tuple[Setting, ...] = (
         "How old, at most, what a search knows of another process's work on the index may be. 0 "
         "looks each time, at a cost of 1 or 2 ms, more in a bucket.",
     ),
+    Setting(
+        "HALO_RERANKER",
+        "",
+        "A model that orders what a search finds: the address of a server with a `/rerank` "
+        "endpoint, or a folder with a cross-encoder (`model.onnx`, `tokenizer.json`).",
+    ),
+    Setting("HALO_RERANKER_MODEL", "", "Model asked for at that address."),
     Setting("HALO_UPLOAD_LIMIT_MB", "200", "Largest file HALO takes in, in megabytes."),
     Setting(
         "HALO_PASSAGE_TOKENS",
@@ -141,6 +148,7 @@ SETTINGS: tuple[Setting, ...] = (
         "machines reach.",
         secret=True,
     ),
+    Setting("HALO_RERANKER_KEY", "", "Key for the server of HALO_RERANKER.", secret=True),
     Setting(
         "OPENAI_API_KEY",
         "",

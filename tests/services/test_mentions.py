@@ -15,7 +15,17 @@ def found(*passages: tuple[str, str, float]) -> list[str]:
     sources = {name: Source(name=name) for name, _, _ in passages}
     ranked = [
         Ranked(
-            Row(f"c{number}", sources[name].id, "r", Chunk(index=0, text=text), 0.0), score=score
+            Row(
+                f"c{number}",
+                sources[name].id,
+                "r",
+                Chunk(index=0, text=text),
+                0.0,
+                name,
+                text,
+                None,
+            ),
+            score=score,
         )
         for number, (name, text, score) in enumerate(passages)
     ]
