@@ -34,7 +34,8 @@ def arrangement(layout: components.Layout) -> dict[state.Panel, int]:
     """The panels that are drawn and their widths at 1440 pixels."""
     if layout == "phone":
         return {switch(["sources", "chat", "studio"]): 1}
-    reading, writing = state.opened_source() is not None, state.opened_note() is not None
+    reading = state.opened_source() is not None
+    writing = (state.opened_note() or state.opened_output()) is not None
     if layout == "narrow":
         if switch(["sources", "studio"]) == "studio":
             return {"chat": 400, "studio": 400 if writing else 312}

@@ -97,6 +97,17 @@ def _parser() -> argparse.ArgumentParser:
     visualize.add_argument("query", metavar="QUERY")
     visualize.add_argument("--out", type=Path, required=True, metavar="FILE.png")
     visualize.add_argument("--password", help="opens a protected file; used once, never stored")
+    studio = verb("studio", _studio, "Make a finished output from the sources.")
+    studio.add_argument("action", choices=("make",), help="make: one output, into a file")
+    studio.add_argument(
+        "kind", metavar="KIND", help="report ..., or a template: briefing, faq, timeline ..."
+    )
+    studio.add_argument("--format", metavar="FORMAT", help="docx, pdf, md ... (FILE's ending)")
+    studio.add_argument("--out", type=Path, required=True, metavar="FILE")
+    studio.add_argument("--focus", default="", metavar="WORDS", help="only what has to do with it")
+    studio.add_argument("--length", choices=("short", "medium", "long"), default=None)
+    studio.add_argument("--language", choices=("en", "de"), default="en", help="of the headings")
+    _source_option(studio)
     rename = verb("rename", _rename, "Give a source another name.")
     rename.add_argument("source", metavar="SOURCE")
     rename.add_argument("name", metavar="NAME")
@@ -358,6 +369,50 @@ def _visualize(options: argparse.Namespace, workspace: Workspace) -> int:
     else:
         print(f"{options.out}: page {drawn.page}, {len(drawn.boxes)} lines")
     return 0
+
+
+def _studio(options: argparse.Namespace, workspace: Workspace) -> int:
+    from services.errors import UserInputError, from_os_error
+    from services.studio import export, outputs, runs
+    from services.studio.models import Options
+    from services.studio.templates import template
+
+    chosen = template(options.kind)
+    name = options.format or options.out.suffix[1:].lower() or chosen.formats[0]
+    if name not in chosen.formats:
+        raise UserInputError(
+            f"“{chosen.name('en')}” cannot be written as “{name}”.",
+            code="no_such_format",
+            step=f"Choose one of: {', '.join(chosen.formats)}.",
+            name=name,
+            known=", ".join(chosen.formats),
+        )
+    wanted = Options(
+        language=options.language,
+        length=options.length or chosen.defaults.length,
+        focus=options.focus or chosen.defaults.focus,
+        source_ids=_meant(workspace, options.source) or [],
+    )
+    output_id = runs.start(workspace, chosen.id, wanted)
+    try:
+        output = runs.wait(workspace, output_id)
+    except KeyboardInterrupt:
+        runs.cancel(workspace, output_id)
+        output = runs.wait(workspace, output_id)
+    if output.error:
+        raise outputs.failure(output)
+    try:
+        options.out.write_bytes(export.export(output, name))
+    except OSError as error:
+        raise from_os_error(error, f"writing {options.out.name}") from error
+    made = {
+        "id": output.output_id,
+        "template_id": output.template_id,
+        "title": output.title,
+        "sources": output.sources,
+        "files": {name: str(options.out)},
+    }
+    return _done(options, {"output": made}, f"{options.out}: {output.title}")
 
 
 def _where(spot: Spot | Quote) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from panels import add_dialog, components, spoken, state
+from panels import add_dialog, components, make_dialog, spoken, state
 from panels.state import Dialog
 from panels.text import error, label, t
 from services import chat, ingestion, notebooks, notes
 from services.errors import HaloError
+from services.studio import outputs
 from services.workspace import Workspace
 
 
@@ -25,6 +26,8 @@ def show_dialog(workspace: Workspace) -> None:
         case "rename":
             title = t(f"rename.{opened.kind}")
             ask(opened, "rename", title, lambda name: rename(workspace, opened, name))
+        case "make":
+            make_dialog.ask(workspace, opened)
         case "transcribe":
             spoken.ask(workspace, opened)
         case "password":
@@ -85,6 +88,8 @@ def rename(workspace: Workspace, opened: Dialog, name: str) -> None:
             notebooks.rename_notebook(opened.id, name)
         case "note":
             notes.update_note(workspace, opened.id, title=name)
+        case "output":
+            outputs.rename_output(workspace, opened.id, name)
         case "conversation":
             chat.rename_conversation(workspace, opened.id, name)
 

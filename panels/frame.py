@@ -23,10 +23,11 @@ from services import chat, ingestion, notebooks, notes, storage, trash
 from services.errors import HaloError, NotFoundError, from_os_error
 from services.models import Note
 from services.pipeline import pipeline
+from services.studio import outputs
 from services.workspace import Workspace, open_workspace
 
 HERE = Path(__file__).parent
-STYLES = ("style.css", "chat.css")
+STYLES = ("style.css", "chat.css", "studio.css")
 
 
 @contextmanager
@@ -211,6 +212,8 @@ def offer_again(workspace: Workspace) -> None:
         case "note":
             name = Note.model_validate(content).heading
             state.offer_undo("note", entry["id"], name or t("notes.untitled"))
+        case "output":
+            state.offer_undo("output", entry["id"], str(content.get("title", "")))
         case "conversation":
             name = chat.title_in(content["row"], content["messages"])
             state.offer_undo("conversation", entry["id"], name or t("chat.untitled"))
@@ -238,6 +241,8 @@ def restore(workspace: Workspace) -> None:
             ingestion.restore_sources(workspace, offer.trash_id)
         case "note":
             notes.restore_note(workspace, offer.trash_id)
+        case "output":
+            outputs.restore_output(workspace, offer.trash_id)
         case "conversation":
             chat.restore_conversation(workspace, offer.trash_id)
         case "notebook":

@@ -16,12 +16,17 @@ from services.workspace import Workspace
 SENTENCES, TOPICS = 2, 4
 
 
+def ended(sentence: str) -> str:
+    """A sentence with its full stop; lines of slides and lists have none."""
+    return sentence if sentence.rstrip()[-1:] in ".!?…。！？:" else f"{sentence.rstrip()}."
+
+
 def draw(workspace: Workspace, source: Source, document: Document) -> None:
     found = overview.guide(workspace, source)
     said = overview.in_order(found.points[:SENTENCES])
     with st.container(key="guide", gap=None):
         if said:
-            words = " ".join(without_mark(point.quote.quote) for point in said)
+            words = " ".join(ended(without_mark(point.quote.quote)) for point in said)
             topics = "".join(
                 f"<span>{html.escape(topic)}</span>" for topic in found.topics[:TOPICS]
             )

@@ -24,6 +24,8 @@ ICONS = {
     "transcribe": "graphic_eq",
     "retry": "replay",
     "cancel": "cancel",
+    "private": "shield_lock",
+    "open_to_all": "lock_open",
     "original": "download",
     "text": "description",
     "delete": "delete",
@@ -62,6 +64,7 @@ def options(view: SourceView) -> list[str]:
         offered += ["fetch"] if view.status == "ready" and view.source.url else []
         offered += ["transcribe"] if "seconds" in view.source.units else []
         offered += ["retry"] if view.status != "ready" and status.retryable(view) else []
+    offered += ["open_to_all" if view.source.private else "private"]
     if view.source.sha256:
         offered += ["original"]
     if status.answerable(view):
@@ -90,6 +93,10 @@ def chosen(workspace: Workspace, view: SourceView, key: str) -> None:
             ingestion.retry_source(workspace, source.id)
         case "cancel":
             ingestion.cancel_source(workspace, source.id)
+        case "private" | "open_to_all" as option:
+            private = option == "private"
+            ingestion.set_private(workspace, source.id, private)
+            st.toast(t("source.made_private" if private else "source.made_open"))
         case "original":
             download_original(workspace, source)
         case "text":

@@ -18,7 +18,7 @@ from services.intake import Added
 from services.models import Citation
 
 Panel = Literal["sources", "chat", "studio"]
-Kind = Literal["source", "notebook", "note", "conversation"]
+Kind = Literal["source", "notebook", "note", "output", "conversation"]
 UNDO_SECONDS = 20
 
 
@@ -50,7 +50,7 @@ class Undo:
 
 @dataclass(frozen=True)
 class Dialog:
-    """The one open dialog: ``add``, ``rename`` or ``password``, and what it is about."""
+    """The one open dialog: ``add``, ``rename``, ``make`` ..., and what it is about."""
 
     name: str
     kind: Kind | None = None
@@ -114,11 +114,23 @@ def turn_to(place: Place) -> None:
 def open_note(note_id: str | None) -> None:
     """Open a note in the Studio panel; None closes it."""
     st.session_state["open_note"] = note_id
+    st.session_state["open_output"] = None
 
 
 def opened_note() -> str | None:
     note_id: str | None = _get("open_note")
     return note_id
+
+
+def open_output(output_id: str | None) -> None:
+    """Open an output in the Studio panel; None closes it."""
+    st.session_state["open_output"] = output_id
+    st.session_state["open_note"] = None
+
+
+def opened_output() -> str | None:
+    output_id: str | None = _get("open_output")
+    return output_id
 
 
 def choose_conversation(conversation_id: str | None) -> None:
@@ -178,7 +190,7 @@ def added() -> list[Added]:
 
 
 def ask_name(kind: Kind, id: str, name: str) -> None:
-    """Open the rename dialog for a source, notebook, note or conversation."""
+    """Open the rename dialog for a source, notebook, note, output or conversation."""
     open_dialog("rename", kind, id, name)
 
 
@@ -221,6 +233,7 @@ def forget() -> None:
     for key in (
         "open_source",
         "open_note",
+        "open_output",
         "conversation",
         "dialog",
         "undo",

@@ -137,7 +137,8 @@ def _with_origin(view: SourceView, extent: str) -> str:
     came = view.source.meta
     if view.source.parent and came.startswith("from "):
         came = t("extent.from", name=came.removeprefix("from "))
-    return f"{extent} · {came}" if came else extent
+    extent = f"{extent} · {came}" if came else extent
+    return t("extent.private", extent=extent) if view.source.private else extent
 
 
 def answerable(view: SourceView) -> bool:

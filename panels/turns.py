@@ -122,7 +122,11 @@ class Drawn:
         if message.state in ("stopped", "interrupted"):
             kind = message.state if message.content else f"{message.state}_empty"
             self.ended(message.state, t(f"chat.{kind}"), message)
-        if answer.claims and message.state == "done" and not not_found:
+        # of words taken from the sources themselves only a claim that fails is news
+        told = answer.answered_by != "extractive" or any(
+            claim.support == "unsupported" for claim in answer.claims
+        )
+        if answer.claims and told and message.state == "done" and not not_found:
             self.claims(message, answer)
         self.actions(message, answer, turn, last=last)
         if st.session_state.get("details") == message.id:

@@ -285,7 +285,8 @@ def _source(item: Added, origin: str, parent: Source | None) -> Source:
     if parent is None:
         return source
     meta = f"from {parent.name}" + (f": {item.meta}" if item.meta else "")
-    return source.model_copy(update={"parent": parent.id, "depth": parent.depth + 1, "meta": meta})
+    above = {"parent": parent.id, "depth": parent.depth + 1, "private": parent.private}
+    return source.model_copy(update={**above, "meta": meta})
 
 
 def _failed_row(item: Added, origin: str) -> dict[str, Any]:

@@ -79,27 +79,62 @@ def answer_question(
     if not any(source.answerable for source in wanted):
         raise _nothing_to_read(wanted)
     progress.to("searching")
-    answer = None
+    notices: list[Finding] = []
+    if model is not None and model.hosted:
+        earlier = _sendable(workspace, earlier)
+        open_ = [source for source in wanted if not source.private]
+        if left := len(wanted) - len(open_):
+            if any(source.answerable for source in open_):
+                wanted, source_ids = open_, [source.id for source in open_]
+            else:
+                model = None
+            notices.append(_kept_private(left, without_model=model is None))
     asked = standalone(question, [turn.question for turn in earlier])
+    if asked != question:
+        notices.append(_understood(asked))
     answerable = [source for source in wanted if source.answerable]
     named, plain = only_in(asked, answerable)
+    answer = None
     if model is None and asks_for_the_whole(plain):
         answer = overview(workspace, named or answerable)
     if answer is None or not answer.grounded:
         listed = read_question(plain).wanted == "list"
         count = min(max(PASSAGES, len(answerable)), MOST_PASSAGES) if listed else PASSAGES
         result = search(workspace, asked, k=count, source_ids=source_ids, every_source=listed)
-        if asked != question:
-            result.notices.insert(0, _understood(asked))
         probes.remember(workspace, asked, result.hits)
         progress.to("reading")
         if model is not None and result.hits:
-            return written_answer(
+            answer = written_answer(
                 workspace, question, result, model, earlier, progress, most=most_citations
             )
-        answer = extractive_answer(plain or asked, result, _embedder(workspace, result))
-    progress.say(answer.text)
+        else:
+            answer = extractive_answer(plain or asked, result, _embedder(workspace, result))
+    answer.notices = [*notices, *answer.notices]
+    if answer.record is None:  # a model has said what it wrote as it came
+        progress.say(answer.text)
     return answer
+
+
+def _sendable(workspace: Workspace, earlier: Sequence[Earlier]) -> list[Earlier]:
+    """The earlier turns that a hosted model may be told: none that rests on a private source, or
+    on one that is gone, of which nobody knows any more."""
+    open_ = {source.id for source in load_sources(workspace) if not source.private}
+    return [turn for turn in earlier if turn.sources <= open_]
+
+
+def _kept_private(count: int, *, without_model: bool) -> Finding:
+    """Says with the answer what the model was not given."""
+    if without_model:
+        return Finding(
+            code="private_only",
+            message="All of these sources are private, so the model outside your network was not "
+            "asked.",
+        )
+    return Finding(
+        code="private_left_out",
+        message=f"{count} private sources were not looked at: the model is outside your network.",
+        params={"n": count},
+    )
 
 
 def _understood(asked: str) -> Finding:
@@ -126,7 +161,8 @@ def _nothing_to_read(wanted: Sequence[Source]) -> NotFoundError:
 
 
 def _embedder(workspace: Workspace, result: SearchResult) -> Embedder | None:
-    """The embedder the index was made with, where the search could use it."""
+    """The embedder the index was made with, where the search could use it and nothing private
+    would be sent out by it."""
     name = current_name(workspace)
     if result.mode == "text" or name is None:
         return None
@@ -134,6 +170,10 @@ def _embedder(workspace: Workspace, result: SearchResult) -> Embedder | None:
     if identity.provider == "local" and not prepared():
         return None
     try:
-        return get_embedder(identity)
+        embedder = get_embedder(identity)
     except EmbedderError:
         return None
+    private = {source.id for source in load_sources(workspace) if source.private}
+    if embedder.hosted and any(hit.source_id in private for hit in result.hits):
+        return None
+    return embedder

@@ -92,7 +92,8 @@ def check_support(claim: str, quotes: list[str]) -> Support:
     strange = [code for code in codes if not _holds_code(code, evidence)]
     orders = _orders(said) - _orders(evidence.words)
     other_units = _other_units(figures, found)
-    if lost or strange or orders or other_units or _replaced(claim, said, evidence):
+    replaced = _replaced(claim, said, evidence) or _swapped(claim, names, said, evidence)
+    if lost or strange or orders or other_units or replaced:
         return "partly" if share >= PARTLY else "unsupported"
     anchored = total + len(names) + len(codes) > 0
     if share >= SUPPORTED or (anchored and share >= ANCHORED):
@@ -128,6 +129,9 @@ def _normal(text: str) -> str:
     )
 
 
+_THIS_CLAUSE = re.compile(r"[^,;:.!?()\n]{0,30}")
+
+
 def _verbatim(claim: str, quote: str) -> bool:
     wanted, held = _normal(claim).rstrip(" .!?…。"), _normal(quote)
     at = held.find(wanted) if wanted else -1
@@ -135,6 +139,8 @@ def _verbatim(claim: str, quote: str) -> bool:
         before, after = held[:at][-1:], held[at + len(wanted) :][:2]
         cut_number = wanted[-1:].isdigit() and re.match(r"[.,]?\d|\s?%", after)
         denied = [word.folded for word in words(held[max(at - 30, 0) : at])][-1:]
+        rest = _THIS_CLAUSE.match(held, at + len(wanted))
+        denied += [word.folded for word in words(rest[0])][:1] if rest else []  # "fand sich nicht"
         whole = not before.isalnum() and not after[:1].isalnum() and not cut_number
         if whole and not NEGATIONS.intersection(denied):
             return True
@@ -295,6 +301,33 @@ def _replaced(claim: str, said: Sequence[Word], evidence: _Evidence) -> bool:
                 if alike and other.folded not in own and not is_stop(other.folded):
                     return True
     return False
+
+
+def _swapped(claim: str, names: Sequence[Word], said: Sequence[Word], evidence: _Evidence) -> bool:
+    """Whether a name of the quote stands before a word ("chairs") that has another name before it
+    wherever the quote says it. Not in German, where every noun looks like a name."""
+    if (language(claim) or language(evidence.text)) == "de":
+        return False
+    own = {word.folded for word in said}
+    for name, after in pairwise(said):
+        if name not in names or after.text[:1].isupper() or is_stop(after.folded):
+            continue
+        if parted(claim, name, after):
+            continue
+        places = [at for at, word in enumerate(evidence.words) if word.folded == after.folded]
+        if places and all(_other_name(evidence, at, own) for at in places):
+            return True
+    return False
+
+
+def _other_name(evidence: _Evidence, at: int, own: set[str]) -> bool:
+    """Whether the word before place ``at`` of the quote is the second one of a name (so it is no
+    opening word) that the claim does not have."""
+    if at < 2:
+        return False
+    first, last = evidence.words[at - 2 : at]
+    named = first.text[:1].isupper() and last.text[:1].isupper()
+    return named and last.folded not in own and not parted(evidence.text, first, last)
 
 
 _LEADS = frozenset(

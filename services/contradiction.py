@@ -16,7 +16,8 @@ _NEGATIVE_SENSE = re.compile(
     r"^(?:fail|lack|absen|refus|unable|den(?:y|ied)|reject|declin|except|exclud|miss|hardly|barely|"
     r"rarely|prevent|avoid|ban|fehl|mangel|unmoglich|verweiger|ablehn|abgelehn|verhinder|kaum|"
     r"ausgeschloss|ausgenomm|zero|null|stop|ceas|instead|rather|unlike|anstatt|statt|un[a-z]{4}|"
-    r"in(?:capab|sufficien|effectiv|significan)|non|dis[a-z]{4}|free)"
+    r"in(?:capab|sufficien|effectiv|significan)|non|dis[a-z]{4}|free|drop|withdr|remov|entfern|"
+    r"abgeschaff|gestrich)"
 )
 _OPPOSITES = [
     (frozenset(one.split()), frozenset(other.split()))
@@ -75,6 +76,8 @@ def _negations(text: str, tokens: Sequence[Word]) -> list[frozenset[str]]:
             continue
         if word.folded == "no" and text[word.end : word.end + 1] == ".":
             continue
+        if _until(text, tokens, at):
+            continue
         reach: set[str] = set()
         for step, limit in ((1, 4), (-1, 3)):
             near = at
@@ -89,6 +92,19 @@ def _negations(text: str, tokens: Sequence[Word]) -> list[frozenset[str]]:
         found.append(frozenset(reach))
     return found
 
+
+def _until(text: str, tokens: Sequence[Word], at: int) -> bool:
+    """Whether the negation is that of "not until 1956", which says that it happened."""
+    for near in range(at + 1, min(at + _REACH, len(tokens))):
+        if parted(text, tokens[near - 1], tokens[near]):
+            return False
+        if tokens[near].folded == "until":
+            return True
+    return False
+
+
+_REACH = 6
+"""Words after a negation among which its "until" is looked for."""
 
 _CLAUSE = re.compile(
     r"[,;:()–—]\s|\b(?:while|whereas|because|although|though|but|since|however|and|"
@@ -115,11 +131,23 @@ def contradicts(claim: str, text: str) -> bool:
             near = _closest(clauses, {stem(w.folded) for w in tokens if not is_stop(w.folded)})
             if near and not any(_denies(clause, theirs, ours) for clause, theirs in near):
                 return True
-    near = _closest(clauses, own)
-    if claimed or not near:
+    if claimed:
         return False
-    soft = any(_NEGATIVE_SENSE.match(word.folded) for word in said)
-    return all(_opposed(clause, tokens, said, soft) for clause, tokens in near)
+    if any(_only_denies(piece, tokens, own) for piece, tokens in clauses):
+        return True
+    near = _closest(clauses, own)
+    return bool(near) and all(_opposed(clause, tokens, said) for clause, tokens in near)
+
+
+def _only_denies(text: str, tokens: Sequence[Word], own: set[str]) -> bool:
+    """Whether a clause such as "not automatically" does nothing but deny words of the claim."""
+    if not tokens or tokens[0].folded not in _DENYING or not _negations(text, tokens):
+        return False
+    content = [w for w in tokens if not is_stop(w.folded) and w.folded not in NEGATIONS]
+    return bool(content) and all(stem(word.folded) in own for word in content)
+
+
+_DENYING = frozenset(("not", "nicht"))
 
 
 def parted(text: str, one: Word, other: Word) -> bool:
@@ -128,14 +156,14 @@ def parted(text: str, one: Word, other: Word) -> bool:
     return re.search(r"[,;:.!?()–—]\s|\n|[。；，！？]", between) is not None
 
 
-def _opposed(text: str, tokens: Sequence[Word], said: Sequence[Word], soft: bool) -> bool:
+def _opposed(text: str, tokens: Sequence[Word], said: Sequence[Word]) -> bool:
     """Whether a clause denies what a claim without a negation says, or uses an opposite word."""
     stated = _negations(text, tokens)
+    ours, theirs = {word.folded for word in said}, {word.folded for word in tokens}
     if stated:
         held = {stem(word.folded) for word in said}
         denied = any(n and len(n & held) * 2 > len(n) for n in stated)
-        return denied and not soft
-    ours, theirs = {word.folded for word in said}, {word.folded for word in tokens}
+        return denied and not _negative_in_sense(said, theirs)
     for one, other in _OPPOSITES:
         for here, there in ((one, other), (other, one)):
             if ours & here and not ours & there and theirs & there and not theirs & here:
@@ -144,9 +172,20 @@ def _opposed(text: str, tokens: Sequence[Word], said: Sequence[Word], soft: bool
 
 
 def _denies(text: str, tokens: Sequence[Word], ours: set[str]) -> bool:
-    return bool(_negations(text, tokens)) or any(
-        _NEGATIVE_SENSE.match(word.folded) and word.folded not in ours for word in tokens
+    return bool(_negations(text, tokens)) or _negative_in_sense(tokens, ours)
+
+
+def _negative_in_sense(tokens: Sequence[Word], others: set[str]) -> bool:
+    """Whether a word denies by its sense ("failed", "unable") and is in no form among the others:
+    what both sides say denies nothing."""
+    begun = {other[:_FORM] for other in others}
+    return any(
+        _NEGATIVE_SENSE.match(word.folded) and word.folded[:_FORM] not in begun for word in tokens
     )
+
+
+_FORM = 4
+"""Letters by which two forms of a word are one."""
 
 
 def _closest(

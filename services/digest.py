@@ -61,12 +61,12 @@ class Digest:
 
 def digest(source: Source, document: Document, *, points: int = 5, topics: int = 6) -> Digest:
     """The digest of one source. Linear in its length; empty where it holds no whole sentence."""
-    units = list(_units(document))
-    vectors = [Counter(_content(unit)) for _, unit, _ in units]
+    said_in = list(units(document))
+    vectors = [Counter(_content(unit)) for _, unit, _ in said_in]
     weights = _centrality(vectors)
     ranked = sorted(
-        range(len(units)),
-        key=lambda n: (-weights[n] * _place_weight(n, units[n][1], opening=units[n][2]), n),
+        range(len(said_in)),
+        key=lambda n: (-weights[n] * _place_weight(n, said_in[n][1], opening=said_in[n][2]), n),
     )
     chosen: list[int] = []
     for number in ranked:
@@ -75,9 +75,9 @@ def digest(source: Source, document: Document, *, points: int = 5, topics: int =
         if all(_cosine(vectors[number], vectors[other]) < _SAME for other in chosen):
             chosen.append(number)
     said = tuple(
-        Point(_quote(source, units[n][0], units[n][1]), round(weights[n], 4), n) for n in chosen
+        Point(quoted(source, said_in[n][0], said_in[n][1]), round(weights[n], 4), n) for n in chosen
     )
-    sample = " ".join(unit.text for _, unit, _ in units[:200])
+    sample = " ".join(unit.text for _, unit, _ in said_in[:200])
     return Digest(said, tuple(_topics(document, topics)), language(sample))
 
 
@@ -87,7 +87,7 @@ def _place_weight(number: int, unit: Sentence, *, opening: bool) -> float:
     return weight * (_POINTING if first and first.text.lower() in _POINTS else 1.0)
 
 
-def _units(document: Document) -> Iterator[tuple[Block, Sentence, bool]]:
+def units(document: Document) -> Iterator[tuple[Block, Sentence, bool]]:
     """(block, sentence, whether a section begins with it) of running text and lists."""
     running = [block for block in document.blocks if block.kind in ("paragraph", "list")]
     step = max(1, sum(block.text.count(".") for block in running) // LONGEST)
@@ -169,7 +169,8 @@ def _cosine(one: Counter[str], other: Counter[str]) -> float:
     return dot / norms if norms else 0.0
 
 
-def _quote(source: Source, block: Block, unit: Sentence) -> Quote:
+def quoted(source: Source, block: Block, unit: Sentence) -> Quote:
+    """A stretch of a block as a quote of its source."""
     times = [seconds for at, seconds in block.timed() if at <= unit.start]
     return Quote(
         source_id=source.id,

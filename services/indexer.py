@@ -195,6 +195,8 @@ class Indexer:
                 self._buffer = [item for item in self._buffer if item[0] is not task]
                 task.drop()
                 continue
+            if task.pending and _kept_private(task, table):
+                task.pending.clear()  # found by its words alone
             while task.pending and len(slice_) < SLICE:
                 slice_.append((task, *task.pending.popleft()))
             if not task.pending:
@@ -247,13 +249,13 @@ class Indexer:
             moving = [task for task in group if task.job.moving]
             for task in moving:
                 task.job.state = "waiting"
-                task.job.fields = task.fields | {"status": "ready", "vectors": task.total}
+                task.job.fields = task.fields | {"status": "ready", "vectors": task.made}
                 jobs.put(workspace, task.job)
                 task.lay_down()
             settled = [task for task in group if not task.job.moving]
             changes: dict[str, dict[str, Any]] = {
                 task.source.id: (task.fields if task.keeps_old else {})
-                | {"status": "ready", "vectors": task.total, "error": None}
+                | {"status": "ready", "vectors": task.made, "error": None}
                 for task in settled
             }
             _commit(workspace, changes, settled)
@@ -281,6 +283,13 @@ class Indexer:
                         table.refresh()
             except HaloError as error:  # the index answers as it is; the next batch tries again
                 log.warning("%s", error)
+
+
+def _kept_private(task: Task, table: VectorTable) -> bool:
+    """Whether the embedder is outside the house and the source, as of now, may not leave it."""
+    if not get_embedder(table.identity).hosted:
+        return False
+    return any(s.private for s in load_sources(task.workspace) if s.id == task.source.id)
 
 
 def _left(task: Task) -> int:

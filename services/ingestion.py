@@ -132,6 +132,19 @@ def set_selected(workspace: Workspace, ids: Iterable[str], selected: bool) -> No
     update_sources({source_id: {"selected": selected} for source_id in ids}, workspace)
 
 
+def set_private(workspace: Workspace, source_id: str, private: bool) -> None:
+    """Say whether nothing of a source, nor of its attachments, may leave for a hosted service.
+
+    What was sent before cannot be called back. Raises NotFoundError.
+    """
+    get_source(source_id, workspace)
+    sources = load_sources(workspace)
+    within = {source_id}
+    while more := {s.id for s in sources if s.parent in within} - within:
+        within |= more
+    update_sources({one: {"private": private} for one in within}, workspace)
+
+
 def delete_sources(workspace: Workspace, ids: Iterable[str]) -> str:
     """Delete sources; returns what ``restore_sources`` brings them back with for seven days.
 

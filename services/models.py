@@ -118,7 +118,7 @@ class Transcription(Stored):
     """How much of the recording is speech."""
 
 
-HARMLESS = frozenset({"recognised", "pages_read_again"})
+HARMLESS = frozenset({"recognised", "described", "pages_read_again"})
 """Codes of findings that say how a page was read, not that something is missing or doubtful."""
 
 
@@ -299,7 +299,8 @@ class Source(Stored):
     units: dict[str, int] = Field(default_factory=dict)
     chunks: int = 0
     vectors: int = 0
-    """How many of ``chunks`` have their vector; equals ``chunks`` once ready."""
+    """How many of ``chunks`` have their vector; equals ``chunks`` once ready, unless the source is
+    private and the embedder outside the house."""
     words: int = 0
     unread: int = 0
     """How many units have no readable text."""
@@ -315,6 +316,8 @@ class Source(Stored):
     """How many sources it lies inside of."""
     speech_language: str = ""
     """The language its user says is spoken in a recording; "" where they did not say."""
+    private: bool = False
+    """True when nothing of it may be sent to a service outside this computer and its network."""
     children: list[str] | None = None
     """Ids of the sources made of its attachments; None until it was looked for them."""
     error: dict[str, Any] | None = None

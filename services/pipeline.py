@@ -367,6 +367,7 @@ class Pipeline:
                 out=unfinished,
                 password=password,
                 language=source.speech_language,
+                private=source.private,
                 progress=lambda done, total: progress("reading", done, total),
                 cancelled=cancelled,
             )

@@ -3,15 +3,15 @@
 A few questions are kept with the places of the passages that were found first. Before the index is
 rebuilt, moved to another embedder or compacted they are asked once more, and again afterwards. What
 is no longer found is told (a notice on the screen, ``halo doctor``), never passed over. Passages
-are compared by their place in the source, because a rebuild gives them new ids; sources that came
-in meanwhile are left out. Nothing of this leaves the machine: with a hosted embedder the questions
-are asked of the full text alone.
+are compared by their place in the source, because a rebuild gives them new ids; only sources that
+were whole before and kept their name are looked at. Nothing of this leaves the machine: with a
+hosted embedder the questions are asked of the full text alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from services.committed import committed
 from services.embeddings import get_embedder
 from services.errors import EmbedderError, EmptyQuestionError, StorageError
 from services.jsonfile import JsonFile, dump, write_bytes
-from services.models import Hit, now
+from services.models import Hit, Source, now
 from services.search import Mode, search
 from services.tables import current_name, named_table
 from services.workspace import LOST_FINDS, Workspace
@@ -29,13 +29,16 @@ QUESTIONS = 16
 FIRST = 5
 """What was among so many first passages"""
 AMONG = 10
-"""must be among so many afterwards."""
+"""must be among so many afterwards,"""
+STANDS_OUT = 0.02
+"""if its score was so much better than that of the last of those: which of many like passages come
+first, chance decides."""
 Place = dict[str, Any]
 
 
 def remember(workspace: Workspace, question: str, hits: list[Hit]) -> None:
     """Keep a question that was just asked and what it found. Raises StorageError."""
-    kept = {"question": question, "found": [_place(hit) for hit in hits[:FIRST]]}
+    kept = {"question": question, "found": _standing_out(hits)}
 
     def change(stored: dict[str, Any]) -> dict[str, Any]:
         others = [p for p in stored.get("probes", []) if p["question"] != question]
@@ -49,15 +52,18 @@ def before(workspace: Workspace) -> None:
     """Note what the questions find now, unless a rebuild that began earlier is still going on.
     Raises StorageError."""
     stored = _file(workspace).read()
-    if not stored.get("probes") or stored.get("since"):
+    if not stored.get("probes") or stored.get("among"):
         return
-    since = now()
-    found = _asked(workspace, stored["probes"], since, FIRST)
+    among = {source.id: source.name for source in _whole(workspace)}
+    found = {
+        question: _standing_out(hits)
+        for question, hits in _asked(workspace, stored["probes"], among).items()
+    }
     _file(workspace).update(
         lambda held: (
             held
             | {
-                "since": since,
+                "among": among,
                 "probes": [
                     p | {"found": found.get(p["question"], p["found"])} for p in held["probes"]
                 ],
@@ -70,11 +76,14 @@ def after(workspace: Workspace) -> list[str]:
     """Compare, once a rebuild that ``before`` was called for is over. Returns the questions that no
     longer find what they found; a notice tells of them. Raises StorageError."""
     stored = _file(workspace).read()
-    since = stored.get("since")
-    if not since:
+    if "among" not in stored:
         return []
-    found = _asked(workspace, stored["probes"], since, AMONG)
-    there = committed(workspace).by_id
+    among = stored["among"]
+    there = {source.id for source in _whole(workspace) if among.get(source.id) == source.name}
+    found = {
+        question: [_place(hit) for hit in hits]
+        for question, hits in _asked(workspace, stored["probes"], there).items()
+    }
     lost = [
         probe["question"]
         for probe in stored["probes"]
@@ -88,7 +97,7 @@ def after(workspace: Workspace) -> list[str]:
     asked = len(found)
     _file(workspace).update(
         lambda held: {
-            **{key: value for key, value in held.items() if key != "since"},
+            **{key: value for key, value in held.items() if key != "among"},
             "compared": {"at": now(), "asked": asked, "lost": lost},
         }
     )
@@ -118,20 +127,23 @@ def _file(workspace: Workspace) -> JsonFile:
     return workspace.file("probes.json", {})
 
 
+def _whole(workspace: Workspace) -> list[Source]:
+    return [source for source in committed(workspace).sources if source.status == "ready"]
+
+
 def _asked(
-    workspace: Workspace, probes: list[dict[str, Any]], since: str, k: int
-) -> dict[str, list[Place]]:
-    """What each question finds among the sources that are whole and were there at ``since``."""
-    ids = [s.id for s in committed(workspace).sources if s.status == "ready"]
-    ids = [i for i in ids if committed(workspace).by_id[i].created_at <= since]
+    workspace: Workspace, probes: list[dict[str, Any]], among: Collection[str]
+) -> dict[str, list[Hit]]:
+    """What each question finds in the sources with these ids."""
+    ids = list(among)
     mode = _mode(workspace)
     found = {}
     for probe in probes:
         try:
-            hits = search(workspace, probe["question"], k=k, mode=mode, source_ids=ids).hits
+            hits = search(workspace, probe["question"], k=AMONG, mode=mode, source_ids=ids).hits
         except EmptyQuestionError:
             continue
-        found[probe["question"]] = [_place(hit) for hit in hits]
+        found[probe["question"]] = hits
     return found
 
 
@@ -142,6 +154,12 @@ def _mode(workspace: Workspace) -> Mode:
     except (EmbedderError, StorageError):
         return "text"
     return "text" if hosted else "hybrid"
+
+
+def _standing_out(hits: list[Hit]) -> list[Place]:
+    """The places of the first hits, without those that could as well have come after the last."""
+    least = hits[AMONG - 1].score + STANDS_OUT if len(hits) >= AMONG else float("-inf")
+    return [_place(hit) for hit in hits[:FIRST] if hit.score >= least]
 
 
 def _place(hit: Hit) -> Place:

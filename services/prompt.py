@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from services.answers import NOT_FOUND
@@ -34,10 +34,13 @@ class Earlier:
 
     question: str
     answer: str
+    sources: frozenset[str] = frozenset()
+    """Ids of the sources that the answer rests on."""
 
-    @property
-    def said(self) -> tuple[Said, Said]:
-        return Said("user", self.question), Said("assistant", _MARKER.sub("", self.answer))
+    def said(self, private: Collection[str] = ()) -> tuple[Said, Said]:
+        told = _MARKER.sub("", self.answer)
+        kept = any(source in private for source in self.sources)
+        return Said("user", self.question), Said("assistant", told, kept)
 
 
 def room(window: int, question: str, style: Style) -> int:
@@ -53,8 +56,12 @@ def messages(
     earlier: Sequence[Earlier],
     style: Style,
     window: int,
+    private: Collection[str] = (),
 ) -> tuple[list[Said], int]:
-    """What is sent, and how many of the earlier turns (oldest first) go along."""
+    """What is sent, and how many of the earlier turns (oldest first) go along.
+
+    ``private`` are the ids of sources that may not leave the house; what holds their words says so.
+    """
     fence = secrets.token_hex(4)
     told = [_passage(excerpt, fence) for excerpt in excerpts]
     asked = "\n\n".join((*told, f"Question: {question}"))
@@ -64,12 +71,14 @@ def messages(
     before: list[Said] = []
     count = 0
     for turn in reversed(earlier):
-        left -= sum(estimated(said.text) + 8 for said in turn.said)
+        both = turn.said(private)
+        left -= sum(estimated(said.text) + 8 for said in both)
         if left < 0:
             break
-        before[:0] = turn.said
+        before[:0] = both
         count += 1
-    return [Said("system", rules), *before, Said("user", asked)], count
+    kept = any(excerpt.hit.source_id in private for excerpt in excerpts)
+    return [Said("system", rules), *before, Said("user", asked, kept)], count
 
 
 def left_out(passages: int, turns: int) -> list[Finding]:

@@ -200,10 +200,25 @@ def _read_dates(text: str) -> list[Date]:
             if any(taken[start:end]):
                 continue
             readings = _date_readings(match.groupdict())
-            if readings:
+            if readings and not _ends_a_sentence(text, match):
                 taken[start:end] = b"\x01" * (end - start)
                 found.append(Date(start, end, match.group(), readings))
     return sorted(found, key=lambda date: date.start)
+
+
+_BEFORE_A_DAY = re.compile(
+    r"(?:\b(?:am|vom|bis|zum|ab|seit|den|dem|der|und)|[-–])\s*$", re.IGNORECASE
+)
+
+
+def _ends_a_sentence(text: str, match: re.Match[str]) -> bool:
+    """Whether "4.2." is a number with a full stop behind it ("in version 4.2.") and no day."""
+    parts = match.groupdict()
+    if parts.get("y") or parts.get("name") or not match.group().rstrip().endswith("."):
+        return False
+    rest = text[match.end() :].lstrip()
+    before = text[max(match.start() - 6, 0) : match.start()]
+    return not rest[:1].islower() and not _BEFORE_A_DAY.search(before)
 
 
 def _date_readings(

@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,6 +86,7 @@ class Reader:
         out: Path,
         password: str | None = None,
         language: str = "",
+        private: bool = False,
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Document:
@@ -96,6 +98,7 @@ class Reader:
             out: where the document is written; left absent when reading fails.
             password: goes through the pipe only.
             language: what is spoken in a recording, "" where nobody said.
+            private: nothing of the file is sent to a hosted service.
             progress: called as ``progress(done, total)`` in this thread.
             cancelled: asked about every 50 ms; True kills the child.
 
@@ -110,6 +113,7 @@ class Reader:
             "name": name,
             "password": password,
             "language": language,
+            "private": private,
             "out": str(out.absolute()),
             "output": self.output_mb << 20,
         }
@@ -195,7 +199,7 @@ class Reader:
                 elif "more" in answer:
                     deadline = max(deadline, time.monotonic() + answer["more"])
                 elif "errand" in answer:
-                    child.send(_run(answer["errand"]))
+                    child.send(_run(answer["errand"], request.get("private", False), stop))
                     deadline = time.monotonic() + self.seconds
                 elif "progress" in answer:
                     _check(stop)
@@ -294,12 +298,25 @@ class _Child:
         )
 
 
-def _run(errand: dict[str, Any]) -> dict[str, Any]:
-    """Do for the child what it may not do itself, and say how it went."""
-    try:
-        return {"done": errands.run(errand)}
-    except HaloError as error:
-        return {"error": told(error)}
+def _run(errand: dict[str, Any], private: bool, stop: Callable[[], bool]) -> dict[str, Any]:
+    """Do for the child what it may not do itself, and say how it went.
+
+    A server may take minutes; being stopped does not wait for it. Raises CancelledError.
+    """
+    done: Future[dict[str, Any]] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result({"done": errands.run(errand, private)})
+        except HaloError as error:
+            done.set_result({"error": told(error)})
+        except Exception as fault:  # noqa: BLE001 - raised again where it is waited for
+            done.set_exception(fault)
+
+    threading.Thread(target=run, name="halo-errand", daemon=True).start()
+    while not wait([done], _POLL).done:
+        _check(stop)
+    return done.result()
 
 
 def _check(stop: Callable[[], bool]) -> None:

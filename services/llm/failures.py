@@ -16,6 +16,16 @@ _OVERFLOW = re.compile(
 _SECRET = re.compile(r"\b(?:sk|gsk|rk|pk)[-_]\S+|\bAIza\S+|\bBearer\s+\S+", re.IGNORECASE)
 
 
+def kept_private(choice: Choice) -> ModelError:
+    """Something of a private source was about to be sent to a hosted model."""
+    return ModelError(
+        f"A private source is not sent to “{choice.model}”, which runs outside your network.",
+        code="model_private",
+        step="Ask without that source, or choose a model of your own.",
+        model=choice.model,
+    )
+
+
 def classified(error: BaseException, choice: Choice, *, begun: bool) -> ModelError:
     """The sentence for a failure that Agno or a client raised; ``begun``: text had come in."""
     import openai

@@ -41,4 +41,5 @@ def probe(choice: Choice) -> Probed:
     )
     written.close()
     url = f"{choice.url}/chat/completions" if choice.provider == "openai" else choice.url
-    return Probed(url, models, window(choice), written.text[:80], ended.seconds)
+    reply = " ".join(written.text.split())[:80]
+    return Probed(url, models, window(choice), reply, ended.seconds)

@@ -36,10 +36,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Said:
-    """Something said in a conversation: ``role`` is system, user or assistant."""
+    """Something said in a conversation: ``role`` is system, user or assistant; with it a user may
+    show a picture.
+
+    ``private`` says that it holds something of a source that may not leave the house.
+    """
 
     role: str
     text: str
+    private: bool = False
+    jpeg: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -135,8 +141,11 @@ def talk(
     """Ask the model and give each piece of its answer to ``on_text``.
 
     ``on_wait`` is told how many seconds a busy server wants to be left alone, and 0 when that is
-    over. Raises ModelError, SettingsError, CancelledError when ``stopper`` stops it.
+    over. Raises ModelError (``model_private``: something private for a hosted model; nothing is
+    sent), SettingsError, CancelledError when ``stopper`` stops it.
     """
+    if choice.hosted and any(message.private for message in messages):
+        raise failures.kept_private(choice)
     connect, _, _ = model_seconds()
     model = _model(choice, connect)
     return stopper.wait_for(_patiently(model, choice, messages, on_text, on_wait))
@@ -179,11 +188,21 @@ async def _patiently(
 async def _once(
     model: Model, choice: Choice, messages: Sequence[Said], on_text: Callable[[str], None]
 ) -> Ended:
+    from agno.media import Image
     from agno.metrics import MessageMetrics
     from agno.models.message import Message
 
     _, pause, total = model_seconds()
-    sent = [Message(role=message.role, content=message.text) for message in messages]
+    sent = [
+        Message(
+            role=message.role,
+            content=message.text,
+            images=[Image(content=message.jpeg, mime_type="image/jpeg", format="jpeg")]
+            if message.jpeg
+            else None,
+        )
+        for message in messages
+    ]
     reply = Message(role="assistant", metrics=MessageMetrics())
     loop = asyncio.get_running_loop()
     started, first, finish = loop.time(), 0.0, ""

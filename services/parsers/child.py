@@ -109,7 +109,7 @@ def _parse(
         return done
 
     budget.granted_by(more_time)
-    errands.told(request["language"], send)
+    errands.told(request["language"], request["private"], send)
     document = parse(
         Path(request["path"]), request["name"], password=request["password"], progress=progress
     )

@@ -1,4 +1,5 @@
-"""Pictures (PNG, JPEG, WebP, TIFF, BMP, GIF) to ``Document``: their text, recognised.
+"""Pictures (PNG, JPEG, WebP, TIFF, BMP, GIF) to ``Document``: their text, recognised, and what they
+show, where a model that sees is set.
 
 A TIFF is read frame by frame, each a page; of a moving picture only the first frame is read.
 """
@@ -13,7 +14,8 @@ from PIL import Image
 from services import pictures
 from services.errors import UnreadableSourceError
 from services.models import Document, ImportReport
-from services.parsers import ocr
+from services.parsers import captions, ocr
+from services.parsers.language import guess_language
 from services.parsers.ocr_layout import layout
 from services.parsers.pdf_blocks import Outline, assemble
 from services.parsers.pdf_layout import PageLayout
@@ -41,14 +43,20 @@ def parse(
     Raises:
         TooLargeError: too many pixels (code ``too_many_pixels``).
         UnreadableSourceError: damaged, or without any text (code ``no_text``).
+        ModelError: there is no text, and the model that sees could not describe it.
+        SettingsError: the model that sees is set wrongly.
     """
     total = pictures.page_count(path)
     upright = pictures.pages(path, within=(ocr.LONGEST, _HIGHEST))
     sizes: dict[int, tuple[int, int]] = {}
+    describe = captions.wanted()
+    jpegs: dict[int, bytes] = {}
 
     def picture(number: int) -> Image.Image:
         image = next(upright)
         sizes[number] = image.size
+        if describe and number <= captions.MOST:
+            jpegs[number] = captions.kept(image)
         return image
 
     pages: dict[int, ocr.Page] = {}
@@ -61,17 +69,21 @@ def parse(
             progress(number, total)
     drop_running_lines(layouts)
     assembled = assemble(layouts, Outline(), [None] * total)
-    if not assembled.blocks:
+    report = _report(pages, total)
+    blocks = assembled.blocks
+    continued = [(blocks[one], blocks[other]) for one, other in assembled.continues.items()]
+    captions.add(blocks, jpegs, guess_language(blocks), report)
+    if not blocks:
         raise _no_text(total)
     document = Document(
         title=Path(name).stem or name,
-        blocks=assembled.blocks,
+        blocks=blocks,
         units={"pages": total},
         recognised={number: page.lines for number, page in pages.items() if page.lines},
-        report=_report(pages, total),
+        report=report,
     ).settle()
-    for later, earlier in assembled.continues.items():
-        document.blocks[later].continues = document.blocks[earlier].id
+    for later, earlier in continued:
+        later.continues = earlier.id
     return document
 
 

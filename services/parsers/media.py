@@ -129,7 +129,7 @@ class _Listening:
 
     def _hear(self, piece: sound.Piece) -> Heard:
         if self._recogniser is None:
-            self._recogniser = speech.recogniser()
+            self._recogniser = speech.recogniser(private=errands.private())
             self.by, self.hosted = self._recogniser.name, self._recogniser.hosted
         heard = self._recogniser.hear(piece, self._known(), self._recording.hints)
         self._pieces += 1

@@ -27,7 +27,7 @@ from services.parsers.odf_package import (
     chart,
     counted,
 )  # fmt: skip
-from services.parsers.regions import Budget, add_region, fill_report, note_unsolved, regions
+from services.parsers.regions import Budget, SheetTables, fill_report, note_unsolved, regions
 from services.parsers.sniff import BROKEN_ZIP, damaged
 
 _MOST_ROWS = 1 << 20
@@ -54,8 +54,9 @@ def parse(
             merges: list[Merge] = []
             rows = list(budget.spend(reader.rows(sheet, merges)))
             merges.sort(key=lambda merge: merge.top)
+            sheet_tables = SheetTables(document, sheet, merges)
             for region in regions(rows):
-                add_region(document, sheet, region, merges)
+                sheet_tables.add(region)
             reader.skip_rest()
             document.blocks += [
                 Block(kind="note", text=text, sheet=sheet, headings=[sheet])

@@ -68,8 +68,9 @@ def add_sheets(
         before = len(document.blocks)
         if sheet.hidden:
             report.hidden.append(sheet.name)
+        sheet_tables = SheetTables(document, sheet.name, sheet.merges)
         for region in regions(budget.spend(sheet.rows)):
-            add_region(document, sheet.name, region, sheet.merges)
+            sheet_tables.add(region)
         sheet.finish()
         if budget.over:
             cut.append(sheet.name)
@@ -112,41 +113,86 @@ def regions(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield region
 
 
-def add_region(document: Document, sheet: str, region: list[Row], merges: list[Merge]) -> None:
-    """A region as an optional title and a table under the sheet's name."""
-    columns = sorted({column for row in region for column in row.cells})
-    inside = [
-        merge
-        for merge in merges
-        if merge.top <= region[-1].number and merge.bottom >= region[0].number
-    ]
-    wide = _fill(region, columns, inside)
-    rows = [[row.cells.get(column, "") for column in columns] for row in region]
-    numbers = [row.number for row in region]
-    path = [sheet]
-    if len(rows) == len(columns) == 1 and not tables.is_number(rows[0][0]):
-        text = rows[0][0]
-        document.blocks.append(Block(text=text, headings=path, sheet=sheet, row=numbers[0]))
-        return
-    first = 0
-    while len(columns) > 1 and first < len(rows) - 1 and len(set(filter(None, rows[first]))) == 1:
-        title = next(filter(None, rows[first]))
-        if first or tables.is_number(title):
-            break
-        document.blocks.append(
-            Block(kind="heading", text=title, level=3, headings=path, sheet=sheet, row=numbers[0])
+@dataclass(frozen=True)
+class _Heads:
+    """The head of a table: its rows, the columns they stand in, and those that hold numbers."""
+
+    rows: list[list[str]]
+    columns: list[int]
+    counting: set[int]
+
+
+class SheetTables:
+    """The regions of one sheet, one after the other, as tables of ``document``."""
+
+    def __init__(self, document: Document, sheet: str, merges: list[Merge]) -> None:
+        self._document, self._sheet, self._merges = document, sheet, merges
+        self._heads: _Heads | None = None
+
+    def add(self, region: list[Row]) -> None:
+        """A region as an optional title and a table under the sheet's name. Rows that stand below
+        a table without heads of their own, such as its totals, go on with its heads."""
+        columns = sorted({column for row in region for column in row.cells})
+        inside = [
+            merge
+            for merge in self._merges
+            if merge.top <= region[-1].number and merge.bottom >= region[0].number
+        ]
+        wide = _fill(region, columns, inside)
+        rows = [[row.cells.get(column, "") for column in columns] for row in region]
+        numbers = [row.number for row in region]
+        title, *body = rows
+        if len(rows) == len(columns) == 1 and not tables.is_number(title[0]):
+            self._write(Block(text=title[0], row=numbers[0]), [])
+            return
+        path: list[str] = []
+        if len(columns) > 1 and body and len(set(filter(None, title))) == 1:
+            words = next(filter(None, title))
+            if not tables.is_number(words):
+                self._write(Block(kind="heading", text=words, level=3, row=numbers[0]), [])
+                path, rows, numbers = [words], body, numbers[1:]
+        heads = _header_rows(rows, [number in wide for number in numbers])
+        above = None if heads or path else self._above(columns, rows)
+        if above:
+            rows = [[row.cells.get(column, "") for column in above.columns] for row in region]
+            rows, numbers = [*above.rows, *rows], [numbers[0]] * len(above.rows) + numbers
+            heads = len(above.rows)
+        else:
+            counting = _counting(columns, rows[heads:])
+            self._heads = _Heads(rows[:heads], columns, counting) if heads else None
+        made = tables.blocks(rows, numbers, header_rows=heads, first_id=len(self._document.blocks))
+        if above:
+            made[0].continues = f"b{len(self._document.blocks) - 1}"
+        for block in made:
+            self._write(block, path)
+
+    def _write(self, block: Block, path: list[str]) -> None:
+        block.sheet, block.headings = self._sheet, [self._sheet, *path]
+        self._document.blocks.append(block)
+
+    def _above(self, columns: list[int], rows: list[list[str]]) -> _Heads | None:
+        """The heads of the table above, where rows stand in its columns and count what it
+        counts."""
+        above = self._heads
+        counting = _counting(columns, rows)
+        fits = (
+            above
+            and self._document.blocks[-1].kind == "table"
+            and above.columns[0] == columns[0]
+            and counting
+            and counting <= above.counting
+            and set(columns) <= set(above.columns)
         )
-        path = [sheet, title]
-        first += 1
-    rows, numbers = rows[first:], numbers[first:]
-    document.blocks += tables.blocks(
-        rows,
-        numbers,
-        header_rows=_header_rows(rows, [number in wide for number in numbers]),
-        first_id=len(document.blocks),
-        sheet=sheet,
-        headings=path,
-    )
+        return above if fits else None
+
+
+def _counting(columns: list[int], rows: list[list[str]]) -> set[int]:
+    """Columns that hold a number in some row."""
+    return {
+        column
+        for place, column in enumerate(columns)
+        if any(tables.is_number(row[place]) for row in rows)
+    }
 
 
 def _fill(region: list[Row], columns: list[int], merges: list[Merge]) -> set[int]:

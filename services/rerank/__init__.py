@@ -62,7 +62,7 @@ def rerank(
         found = [
             at
             for at, item in enumerate(ranked)
-            if not judge.hosted or may_leave(sources[item.row.source_id])
+            if not (judge.hosted and sources[item.row.source_id].private)
         ]
         texts = [ranked[at].row.words for at in found]
         scores = judge.scores(question, texts) if texts else []
@@ -85,8 +85,3 @@ def rerank(
     for item, score in zip(order, places, strict=True):
         item.score = score
     return order
-
-
-def may_leave(source: Source) -> bool:
-    """Whether texts of a source may be sent to a hosted service: not when it is marked private."""
-    return not getattr(source, "private", False)

@@ -71,8 +71,8 @@ class Recogniser(Protocol):
         ...
 
 
-def recogniser() -> Recogniser:
-    """The recogniser of the settings.
+def recogniser(*, private: bool = False) -> Recogniser:
+    """The recogniser of the settings; for a ``private`` recording never one outside the house.
 
     Raises:
         SpeechError: it is not installed (``speech_missing``), or its key is missing.
@@ -82,7 +82,9 @@ def recogniser() -> Recogniser:
     if transcription() == "openai":
         from services.speech.openai import OpenAIRecogniser
 
-        return OpenAIRecogniser.from_settings()
+        chosen = OpenAIRecogniser.from_settings()
+        if not (private and chosen.hosted):
+            return chosen
     from services.speech.local import Whisper
 
     return Whisper()

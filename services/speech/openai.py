@@ -67,7 +67,9 @@ class OpenAIRecogniser:
         with tempfile.TemporaryDirectory(prefix="halo-sound-") as folder:
             path = Path(folder) / "piece.flac"
             write_flac(piece.samples, path)
-            answer = errands.send({"file": str(path), "language": language, "hints": hints})
+            answer = errands.send(
+                {"do": "transcribe", "file": str(path), "language": language, "hints": hints}
+            )
         kept: list[Utterance] = []
         for said in answer["segments"]:
             if is_invented(said["text"], said["log_probability"], said["no_speech"]):
@@ -79,7 +81,7 @@ class OpenAIRecogniser:
         return Heard(kept, answer["language"], None, len(answer["segments"]) - len(kept))
 
 
-def transcribe(errand: dict[str, Any]) -> dict[str, Any]:
+def transcribe(errand: dict[str, Any], *, private: bool = False) -> dict[str, Any]:
     """Send one file; ``{"language", "segments": [{"start", "end", "text", ...}]}``.
 
     Raises SpeechError when the server cannot be reached, refuses or answers with something else.
@@ -87,6 +89,12 @@ def transcribe(errand: dict[str, Any]) -> dict[str, Any]:
     import openai
 
     url, name = base_url(), model()
+    if private and is_hosted(url):
+        raise SpeechError(
+            "A private recording is not sent to a service outside your network.",
+            code="transcription_private",
+            step="Set HALO_TRANSCRIPTION=local.",
+        )
     # OpenAI's newer models know no times; whisper-1 and other servers do.
     timed = not name.startswith("gpt-")
     options: dict[str, Any] = {"response_format": "json"}

@@ -145,7 +145,11 @@ def exchange(workspace: Workspace, question: str, **answered: Any) -> list[Messa
         )
         claim = Claim(text=sentence, citations=[1], support="supported")
         answered["answer"] = Answer(
-            text=answered["content"], grounded=True, citations=[cited], claims=[claim]
+            text=answered["content"],
+            grounded=True,
+            answered_by=answered.pop("answered_by", "openai:test-model"),
+            citations=[cited],
+            claims=[claim],
         )
     reply = Message(role="assistant", reply_to=asked.id, scope=[source.id], **answered)
     return [asked, reply]
@@ -431,6 +435,15 @@ def test_the_claims_line_opens_the_claims(slow: App, screen: Page, workspace: Wo
     expect(line).to_contain_text("1 claim · 1 supported")
     line.click()
     expect(page.locator("[class*=st-key-claims_] li")).to_contain_text("Supported.")
+
+
+def test_words_of_the_sources_themselves_need_no_claims_line(
+    slow: App, screen: Page, workspace: Workspace
+) -> None:
+    write(workspace, exchange(workspace, "The margin?", answered_by="extractive"))
+    page = opened(screen, slow)
+    expect(answer(page)).to_contain_text("12.6 %")
+    expect(page.locator("[class*=st-key-claims_]")).to_have_count(0)
 
 
 def test_a_copy_takes_the_sources_along(slow: App, screen: Page, workspace: Workspace) -> None:

@@ -1,7 +1,9 @@
 """Claims against their quotes, and quotes found again in newer documents."""
 
+import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,8 @@ from services.citations import check_support, locate
 from services.figures import holds_number
 from services.models import Block, Document
 from services.quantities import read_figures
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 # quote, faithful paraphrases, the same with one planted error each
 CASES: list[tuple[str, list[str], list[str]]] = [
@@ -499,3 +503,41 @@ def test_the_cases_are_wide_enough() -> None:
     assert sum(len(right) for _, right, _ in CASES) >= 50
     assert sum(len(wrong) for _, _, wrong in CASES) >= 80
     assert any(re.search(r"[äöü]", quote) for quote, _, _ in CASES)
+
+
+def test_a_hundred_planted_errors_and_a_hundred_paraphrases() -> None:
+    """Written before the check was tried on them; each error changes one number, unit, date, name
+    or negation of what the passage says."""
+    rows = json.loads((FIXTURES / "claims.json").read_text("utf-8"))
+    changed = [(row["passage"], claim) for row in rows for _, claim in row["changed"]]
+    faithful = [(row["passage"], claim) for row in rows for claim in row["faithful"]]
+    assert (len(changed), len(faithful)) == (100, 100)
+    assert {kind for row in rows for kind, _ in row["changed"]} == {
+        "number", "unit", "date", "name", "negation",
+    }  # fmt: skip
+    missed = [claim for quote, claim in changed if check_support(claim, [quote]) == "supported"]
+    flagged = [claim for quote, claim in faithful if check_support(claim, [quote]) != "supported"]
+    assert len(missed) <= 5, missed
+    assert len(flagged) <= 10, flagged
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "expected"),
+    [
+        # "not until" says that it happened
+        ("The tower was rebuilt in 1956.", "The tower was not rebuilt until 1956.", "supported"),
+        ("The tower was never rebuilt.", "The tower was rebuilt in 1956.", "unsupported"),
+        # a German denial stands behind what it denies
+        ("Ein Einfluss fand sich.", "Ein Einfluss fand sich nicht.", "unsupported"),
+        ("It opens automatically.", "It opens by hand, not automatically.", "unsupported"),
+        # a word of negative sense that both say denies nothing
+        ("The court did not stop the plan.", "The court stopped the plan.", "unsupported"),
+        # a number at the end of a sentence is no day
+        ("It came with version 4.2.", "Version 4.2 came in 2022 with it.", "supported"),
+        ("Am 4.2. wurde gebohrt.", "Am 4. Februar wurde gebohrt.", "supported"),
+        # another one of the passage's own names
+        ("Tom Reyes chairs it.", "Ann Lee chairs it; Tom Reyes is treasurer.", "partly"),
+    ],
+)
+def test_negation_and_names_by_kind(claim: str, quote: str, expected: str) -> None:
+    assert check_support(claim, [quote]) == expected

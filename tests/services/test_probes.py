@@ -7,7 +7,7 @@ import json
 import pytest
 
 from services import chat, doctor, probes, sweep
-from services.ingestion import delete_sources, reindex_sources
+from services.ingestion import delete_sources, reindex_sources, rename_source
 from services.lance import VectorTable, open_table
 from services.search import search
 from services.workspace import Workspace
@@ -81,6 +81,32 @@ def test_deleted_and_new_sources_are_no_loss(library: Library) -> None:
     with probes.compared(w):
         delete_sources(w, [wells.id])
         library.add(**{f"new{n}": f"{PARTS} {n}" for n in range(12)})
+    assert probes.last(w) == (2, [])
+
+
+def test_what_was_renamed_meanwhile_is_not_compared(library: Library) -> None:
+    w = library.workspace
+    library.add(wells=WELLS)
+    others = library.add(**{f"other{n}": f"{PARTS} {n}" for n in range(12)})
+    asked(w, "nitrate")
+    with probes.compared(w):
+        for n, source in enumerate(others):
+            rename_source(w, source.id, f"Nitrate {n}")
+    assert probes.last(w) == (1, [])
+
+
+def test_which_of_many_like_passages_come_first_is_no_loss(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = library.workspace
+    monkeypatch.setattr(probes, "STANDS_OUT", 0.3)  # the test embedder sees like texts as unlike
+    _, *alike = library.add(wells=WELLS, **{f"parts{n}": f"{PARTS} {n}" for n in range(30)})
+    asked(w, "nitrate", "screws of steel")
+    found = {hit.source_id for hit in search(w, "screws of steel", k=5).hits}
+    with probes.compared(w):
+        for source in alike:
+            if source.id in found:
+                lose(w, source.revision)
     assert probes.last(w) == (2, [])
 
 

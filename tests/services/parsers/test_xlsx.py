@@ -181,3 +181,42 @@ def test_a_workbook_cut_short_is_damaged(book: openpyxl.Workbook, tmp_path: Path
     with pytest.raises(UnreadableSourceError) as caught:
         parse(copy, "a.xlsx")
     assert caught.value.code == "damaged"
+
+
+def test_totals_below_a_blank_row_keep_the_heads_of_their_table(
+    book: openpyxl.Workbook, tmp_path: Path
+) -> None:
+    rows: list[list[object]] = [
+        ["Region", "2023", "2024"],
+        ["North", 10, 20],
+        ["South", 30, 40],
+        [],
+        ["Total", 40],
+    ]
+    fill(book.active, *rows, [], ["Staff", "Men", "Women"], ["North", 3, 4])
+    document = read(book, tmp_path)
+    assert texts(document) == [
+        "Region | 2023 | 2024\nNorth | 10 | 20\nSouth | 30 | 40",
+        "Region | 2023 | 2024\nTotal | 40",
+        "Staff | Men | Women\nNorth | 3 | 4",
+    ]
+    assert [block.continues for block in document.blocks] == [None, "b0", None]
+    assert [(block.row, block.header_rows) for block in document.blocks] == [(2, 1), (5, 1), (8, 1)]
+    assert document.report.tables == 2
+
+
+def test_what_stands_below_a_table_in_other_columns_is_its_own(
+    book: openpyxl.Workbook, tmp_path: Path
+) -> None:
+    rows: list[list[object]] = [
+        ["Region", "2023"],
+        ["North", 10],
+        [],
+        ["Checked by", "the audit"],
+        [],
+        [None, 4, 5],
+    ]
+    fill(book.active, *rows)
+    document = read(book, tmp_path)
+    assert texts(document)[1:] == ["Checked by | the audit", "4 | 5"]
+    assert {block.continues for block in document.blocks} == {None}
