@@ -105,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     studio.add_argument("--format", metavar="FORMAT", help="docx, pdf, md ... (FILE's ending)")
     studio.add_argument("--out", type=Path, required=True, metavar="FILE")
     studio.add_argument("--focus", default="", metavar="WORDS", help="only what has to do with it")
+    studio.add_argument("--column", action="append", metavar="NAME", help="of a table; repeated")
     studio.add_argument("--length", choices=("short", "medium", "long"), default=None)
     studio.add_argument("--language", choices=("en", "de"), default="en", help="of the headings")
     _source_option(studio)
@@ -391,6 +392,7 @@ def _studio(options: argparse.Namespace, workspace: Workspace) -> int:
         language=options.language,
         length=options.length or chosen.defaults.length,
         focus=options.focus or chosen.defaults.focus,
+        columns=options.column or [],
         source_ids=_meant(workspace, options.source) or [],
     )
     output_id = runs.start(workspace, chosen.id, wanted)

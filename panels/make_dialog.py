@@ -15,6 +15,8 @@ from services.studio.templates import templates
 from services.workspace import Workspace
 
 LENGTHS: tuple[Length, ...] = ("short", "medium", "long")
+NAMING = ("table", "comparison")
+"""Kinds for which a user may name what is looked for."""
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 
 
@@ -66,12 +68,20 @@ def ask(workspace: Workspace, opened: Dialog) -> None:
             placeholder=t("make.focus_hint"),
             key="make_focus",
         )
+        columns = ""
+        if opened.text in NAMING:
+            columns = st.text_input(
+                t("make.columns"),
+                ", ".join(before.columns) if before else "",
+                placeholder=t("make.columns_hint"),
+                key="make_columns",
+            )
         ticked = [source.id for source in sources if source.selected]
         chosen = st.multiselect(
             t("make.sources"),
             list(names),
             default=[key for key in before.source_ids if key in names] if before else ticked,
-            format_func=lambda key: label(names[key]),
+            format_func=names.__getitem__,
             placeholder=t("make.sources_hint"),
             key="make_sources",
         )
@@ -80,7 +90,11 @@ def ask(workspace: Workspace, opened: Dialog) -> None:
             left = st.button(t("cancel"), key="make_cancel")
         if pressed:
             options = Options(
-                language=written, length=length, focus=focus.strip(), source_ids=chosen
+                language=written,
+                length=length,
+                focus=focus.strip(),
+                columns=[name.strip() for name in columns.split(",") if name.strip()],
+                source_ids=chosen,
             )
             try:
                 if opened.id:

@@ -25,7 +25,14 @@ ICONS = {
     "as_source": "library_add",
     "delete": "delete",
 }
-FORMAT_ICONS = {"docx": "description", "pdf": "picture_as_pdf", "md": "article", "html": "language"}
+FORMAT_ICONS = {
+    "docx": "description",
+    "pdf": "picture_as_pdf",
+    "xlsx": "table_chart",
+    "csv": "csv",
+    "md": "article",
+    "html": "language",
+}
 
 
 def _template(output: StudioOutput) -> Template | None:
@@ -183,7 +190,7 @@ def head(workspace: Workspace, output: StudioOutput) -> None:
         f'<span class="cut">{title}</span></h2>'
     )
     frame.gap()
-    if output.content:
+    if output.content and output.data.table is None:  # a table's text is made of its cells
         editing = _editing(output)
         st.button(
             t("notes.read" if editing else "notes.edit"),
@@ -193,6 +200,7 @@ def head(workspace: Workspace, output: StudioOutput) -> None:
             on_click=read if editing else edit,
             args=() if editing else (output,),
         )
+    if output.content:
         formats = [name for name in (form.formats if form else ["md"]) if name in export.FORMATS]
         st.menu_button(
             t("outputs.export"),

@@ -14,7 +14,7 @@ from panels.text import t
 from services.studio.templates import templates
 from services.workspace import Workspace
 
-ICONS = {"report": "article"}
+ICONS = {"report": "article", "table": "table_chart", "comparison": "compare_arrows"}
 
 
 def panel(workspace: Workspace, shown: Shown) -> None:

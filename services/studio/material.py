@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from services.digest import Digest, digest, quoted, units
 from services.errors import UserInputError
+from services.figures import Figures
 from services.ingestion import load_document
 from services.models import Block, Document, Quote, Source
 from services.quantities import read_figures
@@ -24,6 +25,8 @@ POINTS = {"short": 6, "medium": 12, "long": 24}
 """Central sentences that are read out of one source."""
 _ROWS = 200
 """Rows of one table that are kept."""
+_STATING = 300
+"""Sentences with figures that are kept of one source."""
 _DEFINED = re.compile(
     r"^(?:An? |The |Eine? |Der |Die |Das )?(?P<term>[^\W\d_][\w’'() -]{1,60}?),? "
     r"(?:(?:is|are|ist|sind) (?:an?|any|eine?|jede[rs]?)|means|refers to|describes|bezeichnet"
@@ -65,6 +68,8 @@ class Reading:
     """Headings that are questions, with the sentence below."""
     sections: list[tuple[str, Quote]] = field(default_factory=list)
     """Other headings, with the first sentence below."""
+    stating: list[Quote] = field(default_factory=list)
+    """Sentences with figures."""
     grids: list[Grid] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
 
@@ -135,8 +140,13 @@ def _read(source: Source, document: Document, points: int, focus: set[str]) -> R
             (reading.asked if asks else reading.sections).append((path[-1].strip(), quote))
         if term := defined_term(text):
             reading.defined.append((term, quote))
-        if dated := _dated(text, quote):
+        if not any(map(str.isdigit, text)):
+            continue
+        figures = read_figures(text)
+        if dated := _dated(figures, quote):
             reading.dated.append(dated)
+        if figures.quantities and len(reading.stating) < _STATING:
+            reading.stating.append(quote)
     reading.grids = [
         grid for block in document.blocks if block.kind == "table" if (grid := _grid(source, block))
     ]
@@ -159,8 +169,8 @@ def defined_term(text: str) -> str | None:
     return None if vague or little else term
 
 
-def _dated(text: str, quote: Quote) -> Dated | None:
-    for date in read_figures(text).dates:
+def _dated(figures: Figures, quote: Quote) -> Dated | None:
+    for date in figures.dates:
         year, month, day = date.readings[0]
         if year:
             return Dated((year, month or 0, day or 0), date.text, quote)

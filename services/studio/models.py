@@ -20,6 +20,8 @@ class Options(Stored):
     length: Length = "medium"
     focus: str = ""
     """Only what has to do with these words; "" for everything."""
+    columns: list[str] = Field(default_factory=list)
+    """What a table or comparison is about, where the user named it."""
     source_ids: list[str] = Field(default_factory=list)
 
 

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import docx
 import pytest
 from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
@@ -290,3 +291,19 @@ def test_an_attachment_that_was_there_before_belongs_to_its_mail_too(
     listed = {source["id"]: source for source in halo.json("list")["sources"]}
     assert listed[parent["id"]]["children"] == [before["id"]]
     assert listed[before["id"]]["parent"] is None, "it came by itself and stays when the mail goes"
+
+
+def test_the_studio_makes_a_file(halo: Halo, wells: str, tmp_path: Path) -> None:
+    source = halo.json("add", wells)["sources"][0]
+    out = tmp_path / "report.docx"
+    made = halo.json("studio", "make", "report", "--format", "docx", "--out", str(out))["output"]
+    assert made["template_id"] == "briefing" and made["files"] == {"docx": str(out)}
+    assert made["sources"] == [source["name"]]
+    assert docx.Document(str(out)).paragraphs[0].text == made["title"]
+    halo("studio", "make", "faq", "--out", str(tmp_path / "faq.md"), "--source", source["id"])
+    wrong = halo.json("studio", "make", "poem", "--out", str(out), want=1)["error"]
+    assert wrong["code"] == "no_such_template"
+    wrong = halo.json("studio", "make", "report", "--out", str(tmp_path / "x.exe"), want=1)["error"]
+    assert wrong["code"] == "no_such_format"
+    missed = ("studio", "make", "report", "--focus", "zeppelin", "--out", str(out))
+    assert halo.json(*missed, want=1)["error"]["code"] == "focus_not_found"

@@ -24,6 +24,8 @@ _OFFICE = "application/vnd.openxmlformats-officedocument"
 FORMATS: dict[str, Format] = {
     "docx": Format("docx", f"{_OFFICE}.wordprocessingml.document"),
     "pdf": Format("pdf", "application/pdf"),
+    "xlsx": Format("xlsx", f"{_OFFICE}.spreadsheetml.sheet"),
+    "csv": Format("csv", "text/csv"),
     "md": Format("markdown", "text/markdown"),
     "html": Format("html", "text/html"),
 }

@@ -23,8 +23,18 @@ _MARK = re.compile(r" ?\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "text_join"])
 LABELS = {
-    "en": {"sources": "Sources", "contents": "Contents", "passages": "Cited passages"},
-    "de": {"sources": "Quellen", "contents": "Inhalt", "passages": "Zitierte Stellen"},
+    "en": {
+        "sources": "Sources",
+        "table": "Table",
+        "contents": "Contents",
+        "passages": "Cited passages",
+    },
+    "de": {
+        "sources": "Quellen",
+        "table": "Tabelle",
+        "contents": "Inhalt",
+        "passages": "Zitierte Stellen",
+    },
 }
 
 

