@@ -19,7 +19,7 @@ from panels.actions import action
 from panels.citing import Shown
 from panels.text import label, t, when
 from panels.turns import Drawn, turns_of
-from services import chat, notebooks, overview, storage
+from services import chat, exporting, notebooks, overview, storage
 from services.chat import Conversation, TurnView
 from services.errors import HaloError
 from services.models import Message
@@ -123,7 +123,8 @@ def title_of(conversation: Conversation) -> str:
 
 
 def conversation_menu(workspace: Workspace, current: Conversation) -> None:
-    icons = {"export": "download", "rename": "edit", "delete": "delete"}
+    exports = {f"export_{name}": "download" for name in exporting.SUFFIXES}
+    icons = {**exports, "rename": "edit", "delete": "delete"}
     st.menu_button(
         t("chat.menu"),
         list(icons),
@@ -145,16 +146,26 @@ def reopen(conversation_id: str) -> None:
 def chosen(workspace: Workspace, current: Conversation) -> None:
     """Do what was chosen in the conversation's menu."""
     match st.session_state["menu_chat"]:
-        case "export":
-            text = chat.export_conversation(workspace, current.id)
-            name = re.sub(r"[^\w .-]+", " ", current.title).strip()[:80] or "chat"
-            state.ask_download(f"{name}.md", "text/markdown", lambda: text.encode("utf-8"))
+        case "export_markdown":
+            export(workspace, current, "markdown")
+        case "export_docx":
+            export(workspace, current, "docx")
+        case "export_json":
+            export(workspace, current, "json")
         case "rename":
             state.ask_name("conversation", current.id, current.title)
         case "delete":
             trash_id = chat.delete_conversation(workspace, current.id)
             state.offer_undo("conversation", trash_id, current.title or t("chat.untitled"))
             reopen("")
+
+
+def export(workspace: Workspace, current: Conversation, format_: exporting.Format) -> None:
+    """Hand the conversation to the browser as a file."""
+    data = exporting.export_conversation(workspace, current.id, format_)
+    name = re.sub(r"[^\w .-]+", " ", current.title).strip()[:80] or "chat"
+    file = f"{name}.{exporting.SUFFIXES[format_]}"
+    state.ask_download(file, exporting.MIMES[format_], lambda: data)
 
 
 # -- the log --------------------------------------------------------------------------------------

@@ -81,7 +81,6 @@ def answer_question(
     progress.to("searching")
     notices: list[Finding] = []
     if model is not None and model.hosted:
-        earlier = _sendable(workspace, earlier)
         open_ = [source for source in wanted if not source.private]
         if left := len(wanted) - len(open_):
             if any(source.answerable for source in open_):
@@ -89,6 +88,8 @@ def answer_question(
             else:
                 model = None
             notices.append(_kept_private(left, without_model=model is None))
+        if model is not None:
+            earlier = _sendable(workspace, earlier)
     asked = standalone(question, [turn.question for turn in earlier])
     if asked != question:
         notices.append(_understood(asked))

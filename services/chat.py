@@ -7,7 +7,6 @@ from services.answering import answer_question, checked_question
 from services.conversations import (
     Conversation,
     citation_line,
-    export_conversation,
     list_conversations,
     load_messages,
     new_conversation,
@@ -15,6 +14,7 @@ from services.conversations import (
     restore_conversation,
     title_in,
 )
+from services.exporting import export_conversation
 from services.turns import TurnView, ask, regenerate, running_turn, stop, turn
 from services.workspace import Workspace
 

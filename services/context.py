@@ -129,7 +129,7 @@ def _around(blocks: list[Block], start: int, end: int, room: int) -> tuple[int, 
         return _cut(blocks, core, start, end, room)
     whole = core
     for depth in range(len(blocks[core[0]].headings), -1, -1):
-        section = _section(blocks, core, depth)
+        section = _section(blocks, core, depth, room)
         if _length(blocks, section) > room:
             whole = _grown(blocks, whole, section, room)
             break
@@ -143,9 +143,9 @@ def _length(blocks: list[Block], span: Span) -> int:
     return blocks[span[1] - 1].end - blocks[span[0]].start
 
 
-def _section(blocks: list[Block], core: Span, depth: int) -> Span:
+def _section(blocks: list[Block], core: Span, depth: int, room: int) -> Span:
     """The blocks around ``core`` below the same ``depth`` outermost headings, with the heading that
-    opens them; on its own sheet or slide."""
+    opens them; on its own sheet or slide. What lies further away than ``room`` is not looked at."""
     first = blocks[core[0]]
     path = first.headings[:depth]
 
@@ -154,11 +154,12 @@ def _section(blocks: list[Block], core: Span, depth: int) -> Span:
         return same_place and block.headings[:depth] == path
 
     start, end = core
-    while start > 0 and belongs(blocks[start - 1]):
+    low, high = first.start - room, blocks[core[1] - 1].end + room
+    while start > 0 and blocks[start].start >= low and belongs(blocks[start - 1]):
         start -= 1
     if path and start > 0 and blocks[start - 1].text == path[-1]:
         start -= 1
-    while end < len(blocks) and belongs(blocks[end]):
+    while end < len(blocks) and blocks[end - 1].end <= high and belongs(blocks[end]):
         end += 1
     return start, end
 

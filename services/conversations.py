@@ -1,4 +1,4 @@
-"""Conversations: the list, their titles, their stored messages, deletion and export.
+"""Conversations: the list, their titles, their stored messages and deletion.
 
 Messages are appended, never rewritten as a whole: two tabs cannot lose each other's. A history
 without a listed title is found too, and one damaged history leaves the others as they are.
@@ -14,7 +14,7 @@ from typing import Any
 from services import jsonfile, trash
 from services.errors import DamagedFileError, NotFoundError, StorageError, from_os_error
 from services.jsonfile import JsonFile
-from services.models import Message, new_id, now
+from services.models import Citation, Message, new_id, now
 from services.speech import clock
 from services.storage import Shared, history_file
 from services.workspace import Workspace
@@ -215,24 +215,14 @@ def _alive(workspace: Workspace, message_id: str) -> bool:
         return not free
 
 
-def export_conversation(workspace: Workspace, conversation_id: str) -> str:
-    """A conversation as Markdown with its citations written out."""
-    title = next(
-        (c.title for c in list_conversations(workspace) if c.id == conversation_id), "Conversation"
-    )
-    parts = [f"# {title}"]
-    for message in load_messages(workspace, conversation_id):
-        if message.role == "user":
-            parts.append(f"## {message.content}")
-            continue
-        parts.append(message.content or "(no answer)")
-        if message.answer and message.answer.citations:
-            parts.append("\n".join(citation_line(c) for c in message.answer.citations))
-    return "\n\n".join(parts) + "\n"
-
-
-def citation_line(citation: Any) -> str:
+def citation_line(citation: Citation) -> str:
     """A citation as a line of Markdown: number, source, page, quote."""
+    quote = " ".join(citation.quote.split())
+    return f"[{citation.number}] {cited_at(citation)}: “{quote}”"
+
+
+def cited_at(citation: Citation) -> str:
+    """The source and the place in it: page, sheet, slide or time."""
     place = [citation.source_name]
     if citation.page:
         label = citation.page_label
@@ -244,5 +234,4 @@ def citation_line(citation: Any) -> str:
         place.append(f"slide {citation.slide}")
     if citation.time is not None:
         place.append(f"at {clock(citation.time)}")
-    quote = " ".join(citation.quote.split())
-    return f"[{citation.number}] {', '.join(place)}: “{quote}”"
+    return ", ".join(place)

@@ -7,9 +7,10 @@ document itself, never from what was sent.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from services.context import Context, expand
@@ -107,12 +108,7 @@ def gather(workspace: Workspace, hits: Sequence[Hit], tokens: int) -> tuple[list
         except NotFoundError:
             continue
         readable.append(hit)
-    kept: list[Context] = []
-    for room in ROOMS:
-        contexts = expand(readable, lambda hit: documents[hit.source_id, hit.revision], room)
-        kept = _fitting(contexts, tokens)
-        if len(kept) == len(contexts):
-            break
+    kept = _most(readable, lambda hit: documents[hit.source_id, hit.revision], tokens)
     held = sum(len(context.hits) for context in kept)
     excerpts = [
         _excerpt(number, context, readable[context.hits[0]], documents)
@@ -121,15 +117,31 @@ def gather(workspace: Workspace, hits: Sequence[Hit], tokens: int) -> tuple[list
     return excerpts, len(readable) - held
 
 
-def _fitting(contexts: Sequence[Context], tokens: int) -> list[Context]:
-    """The first ones that fit together."""
-    kept: list[Context] = []
-    for context in contexts:
-        tokens -= estimated(context.text) + FRAME_TOKENS
-        if tokens < 0:
-            break
-        kept.append(context)
-    return kept
+def _most(
+    hits: Sequence[Hit], document_of: Callable[[Hit], Document], tokens: int
+) -> list[Context]:
+    """The surroundings of all hits, or of as many of the best as fit; of the very best one its
+    beginning where even that is too long. Neighbouring hits are one context, so a context too many
+    may be all of them: hits are left out, not contexts."""
+    for room in ROOMS:
+        contexts = expand(hits, document_of, room)
+        if _fit(contexts, tokens):
+            return contexts
+    for count in range(len(hits) - 1, 0, -1):
+        contexts = expand(hits[:count], document_of, ROOMS[-1])
+        if _fit(contexts, tokens):
+            return contexts
+    if not hits:
+        return []
+    first = expand(hits[:1], document_of, ROOMS[-1])[0]
+    # a character is at most two tokens; a table's head, which stands before the text, goes first
+    size = max(min(first.end - first.start, (tokens - FRAME_TOKENS) // 2), 1)
+    text = first.text[-(first.end - first.start) :][:size]
+    return [dataclasses.replace(first, text=text, end=first.start + size)]
+
+
+def _fit(contexts: Sequence[Context], tokens: int) -> bool:
+    return sum(estimated(context.text) + FRAME_TOKENS for context in contexts) <= tokens
 
 
 def _excerpt(

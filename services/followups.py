@@ -178,6 +178,7 @@ def _swapped(part: str, before: str) -> str:
     return ""
 
 
+_BEGINS = re.compile(r"(?:^|[.?!:])[\s\"'„“(]*$")
 _JOINED = re.compile(r" (?:(?:of|of the|the|de|van|von|&) )?")
 _NOT_NAMES = re.compile(
     r"^(?:who|what|when|where|why|how|which|is|are|does|do|did|can|i|and|"
@@ -196,7 +197,7 @@ def _last_name(text: str) -> str:
     last_end = -1
     for match in _NAME.finditer(text):
         word = match[0]
-        first = not text[: match.start()].strip(" \"'„“(")
+        first = _BEGINS.search(text[: match.start()]) is not None
         if first or not word[0].isupper() or _NOT_NAMES.match(word):
             continue
         joined = names and _JOINED.fullmatch(text[last_end : match.start()])

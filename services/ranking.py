@@ -24,6 +24,19 @@ _COSINE_SPAN = {"local": (0.7, 1.0), "openai": (0.1, 0.7)}
 
 _QUOTED = re.compile(r"[\"“”„«»]([^\"“”„«»]{2,200})[\"“”„«»]")
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[-_./:#][^\W_]+)+|(?=\w*\d)(?=\w*[^\W\d_])\w{2,}")
+_CODE = re.compile(r"_|::|#|[^\W_]{2}\.[^\W_]{2}")
+"""What marks a word without a digit as a code: ``foo_bar``, ``std::map``, ``example.com``."""
+_UNIT = (
+    "mg/l|µg/l|g/l|kg/m[³3]|km/h|m/s|[kmcµn]?m[²³23]?|[kmµ]?g|[mch]?l|[kMGT]?Wh?|[kmM]?V|mA|A|"
+    "[kMG]?Hz|[kMGT]?B|°[CF]|[khM]?Pa|bar|ppm|ppb|dB|mol|ha|kcal|k?J|t|h|min|%|€|EUR|USD|\\$"
+)
+_MEASURED = re.compile(rf"(?<![\w.,])\d+(?:[.,]\d+)* ?(?:{_UNIT})(?!\w)")
+"""A figure with its unit."""
+_GLUED = re.compile(r"(?<=\d)(?=[^\W\d_°µ%]{1,4}\b|[°µ%])")
+_SPACED = re.compile(r"(?<=\d) (?=[^\W\d_]|[°µ%])")
+_MARK = re.compile(r"(?<=\d)[.,](?=\d{1,2}(?!\d))")
+"""A decimal point or comma."""
+_OTHER_MARK = str.maketrans(".,", ",.")
 
 
 @dataclass
@@ -38,13 +51,32 @@ class Ranked:
 
 
 def exact_terms(query: str) -> list[str]:
-    """What must be found verbatim: quoted phrases, and words that look like identifiers
-    (``ZX-4417-B``, ``foo_bar.baz``, ``Q4``), longest first."""
+    """What must be found verbatim: quoted phrases, figures with units, and words that look like
+    identifiers (``ZX-4417-B``, ``foo_bar.baz``, ``Q4``), longest first."""
     phrases = [phrase.strip() for phrase in _QUOTED.findall(query)]
     rest = _QUOTED.sub(" ", query)
-    words = [word for word in _IDENTIFIER.findall(rest) if any(c.isdigit() for c in word)]
-    terms = dict.fromkeys(term for term in (*phrases, *words) if term)
+    words = [word for word in _IDENTIFIER.findall(rest) if _is_code(word)]
+    figures = _MEASURED.findall(rest)
+    words = [word for word in words if not any(word in figure for figure in figures)]
+    terms = dict.fromkeys(term for term in (*phrases, *figures, *words) if term)
     return sorted(terms, key=len, reverse=True)
+
+
+def _is_code(word: str) -> bool:
+    return any(character.isdigit() for character in word) or _CODE.search(word) is not None
+
+
+def spellings(term: str) -> list[str]:
+    """A code or figure as it may stand in a text: "25kg" and "25 kg", "63.8 l" and "63,8 l"."""
+    forms = [term, _GLUED.sub(" ", term), _SPACED.sub("", term)]
+    forms += [_MARK.sub(lambda m: m[0].translate(_OTHER_MARK), form) for form in forms]
+    return list(dict.fromkeys(forms))
+
+
+def with_other_figures(query: str) -> str:
+    """The query and its figures with units in their other spellings."""
+    others = [spelling for term in _MEASURED.findall(query) for spelling in spellings(term)[1:]]
+    return " ".join((query, *others))
 
 
 def without_stop_words(query: str) -> str:
@@ -68,7 +100,11 @@ def fold(text: str) -> str:
 
 def holds(row: Row, term: str) -> bool:
     """True when the passage or its headings hold ``term`` verbatim, not inside a longer word."""
-    return re.search(rf"(?<!\w){re.escape(fold(term))}(?!\w)", fold(row.words)) is not None
+    text = fold(row.words)
+    return any(
+        re.search(rf"(?<!\w){re.escape(fold(spelling))}(?!\w)", text)
+        for spelling in spellings(term)
+    )
 
 
 def cosine_span(identity: Identity) -> tuple[float, float]:

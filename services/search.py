@@ -17,7 +17,15 @@ from services.errors import EmbedderError, EmptyQuestionError, StorageError
 from services.lance import Row, Scope, VectorTable, open_table
 from services.mentions import raise_named
 from services.models import Finding, Hit, SearchResult, Source
-from services.ranking import Ranked, exact_terms, fuse, holds, without_stop_words
+from services.ranking import (
+    Ranked,
+    exact_terms,
+    fuse,
+    holds,
+    spellings,
+    with_other_figures,
+    without_stop_words,
+)
 from services.rerank import rerank
 from services.rerank.light import reorder
 from services.spread import only_in, spread
@@ -139,7 +147,7 @@ def _search_table(
     embedder = _usable_embedder(table.identity, inside, result)
     if embedder is None:
         result.mode = "text"
-    asked = without_stop_words(words)
+    asked = with_other_figures(without_stop_words(words))
     by_text: list[Row] = []
     by_vector: list[Row] = []
     vector = None
@@ -202,9 +210,10 @@ def _exact(table: VectorTable, words: str, pool: int, scope: Scope) -> list[Row]
         return []
     found: dict[str, tuple[Row, int]] = {}
     for term in terms[:5]:
-        for row in table.search_text(term, pool, scope, phrase=True):
-            if row.chunk_id not in found:
-                found[row.chunk_id] = (row, sum(holds(row, other) for other in terms))
+        for spelling in spellings(term):
+            for row in table.search_text(spelling, pool, scope, phrase=True):
+                if row.chunk_id not in found:
+                    found[row.chunk_id] = (row, sum(holds(row, other) for other in terms))
     most = max((count for _, count in found.values()), default=0)
     return [row for row, count in found.values() if count == most and count > 0]
 

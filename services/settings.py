@@ -184,7 +184,7 @@ def setting(name: str) -> str | None:
     Read afresh on each call, so a changed environment needs no restart.
     """
     assert name in _BY_NAME, name
-    value: object = os.environ.get(name)
+    value: object = os.environ.get(name, "").strip() or None  # empty is not set
     if value is None:
         value = _secrets().get(name)
     if value is None and name != "HALO_DATA_DIR" and not _BY_NAME[name].secret:

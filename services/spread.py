@@ -13,11 +13,16 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from services.lance import Row
 from services.models import Source
 from services.ranking import Ranked
 from services.words import words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SHARE = 0.5
 """Of the places, what one source may take,"""
@@ -30,8 +35,9 @@ _ALIKE = 0.95
 _STRETCH = 3
 _LEAST = 8
 """Words of a passage below which only the very same one is merged with it."""
-_COMPARED = 4
-"""For each passage asked for, how many candidates are looked at."""
+_COMPARED, _MOST = 4, 200
+"""For each passage asked for, how many candidates are looked at, up to so many in all (but never
+fewer than were asked for)."""
 
 _ONLY = re.compile(
     r"(?:^|(?<=\s))@|\b(?:only|just|solely|nur|ausschließlich) (?:in|from|within|aus|im|von)"
@@ -44,7 +50,7 @@ _OPENING = "\"'“„«‚‘"
 def spread(ranked: Sequence[Ranked], k: int, *, every_source: bool = False) -> list[Ranked]:
     """The ``k`` passages to show of ``ranked``, best first; with ``every_source`` the best one of
     each source goes before its second."""
-    apart = merged(ranked[: k * _COMPARED])
+    apart = merged(ranked[: max(k, min(k * _COMPARED, _MOST))])
     if every_source:
         firsts = list({item.row.source_id: item for item in reversed(apart)}.values())
         chosen = sorted(firsts, key=lambda item: -item.score)[:k]
@@ -79,21 +85,29 @@ def merged(ranked: Sequence[Ranked]) -> list[Ranked]:
 
     Two that differ in a figure, as rows of tables do, are not the same.
     """
-    kept: list[Ranked] = []
-    for item in ranked:
-        if not any(_may_be_same(item.row, other.row) and _same(item, other) for other in kept):
-            kept.append(item)
-    return kept
+    import numpy as np
+
+    near = _may_be_same([item.row for item in ranked])
+    kept = np.zeros(len(ranked), bool)
+    for at, item in enumerate(ranked):
+        kept[at] = not any(_same(item, ranked[n]) for n in np.flatnonzero(near[at] & kept).tolist())
+    return [item for at, item in enumerate(ranked) if kept[at]]
 
 
-def _may_be_same(one: Row, other: Row) -> bool:
-    """What costs little to see: about as long, and alike in meaning where that is known."""
-    short, long = sorted((len(one.words), len(other.words)))
-    if short < _SAME * long:
-        return False
-    if one.vector is None or other.vector is None:
-        return True
-    return float(one.vector @ other.vector) >= _ALIKE
+def _may_be_same(rows: Sequence[Row]) -> NDArray[np.bool_]:
+    """Of each one and those before it, what costs little to see: whether they are about as long,
+    and alike in meaning where that is known."""
+    import numpy as np
+
+    sizes = np.array([len(row.words) for row in rows])
+    longest = np.maximum.outer(sizes, sizes)
+    near: NDArray[np.bool_] = np.tri(len(rows), k=-1, dtype=bool)
+    near &= np.minimum.outer(sizes, sizes) >= _SAME * longest
+    for one, other in np.argwhere(near).tolist():
+        first, second = rows[one].vector, rows[other].vector
+        if first is not None and second is not None:
+            near[one, other] = np.dot(first, second) >= _ALIKE
+    return near
 
 
 def _same(one: Ranked, other: Ranked) -> bool:

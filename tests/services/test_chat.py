@@ -238,9 +238,9 @@ def test_an_export_writes_every_message_and_its_citations_out(library: Library) 
     w = library.workspace
     talk = chat.new_conversation(w)
     settled(w, talk.id, chat.ask(w, talk.id, QUESTION))
-    exported = chat.export_conversation(w, talk.id)
+    exported = chat.export_conversation(w, talk.id).decode()
     assert exported.count(QUESTION) == 2, "as title and as question"
-    assert "[1] wells.md: “Well ZX-4417-B gave 63.8 mg/l nitrate" in exported
+    assert "[^1]: wells.md: “Well ZX-4417-B gave 63.8 mg/l nitrate" in exported
 
 
 def damage(path: Path) -> None:

@@ -358,6 +358,20 @@ def test_passages_keep_to_the_window_and_go_before_history(
     assert len(model.prompt(1)) < 3 * 3_000
 
 
+def test_neighbouring_passages_do_not_crowd_each_other_out_of_a_small_window(
+    library: Library, model: ModelServer
+) -> None:
+    library.add(
+        one="# Nitrate\n\n" + "\n\n".join(f"Nitrate {n} mg/l here. " * 60 for n in range(9))
+    )
+    model.models = [{"id": "test-model", "max_model_len": 2_000}]
+    model.script = lambda _: say("Nitrate was 3 mg/l [1].", usage=None)
+    answer = asked(library, "How much nitrate?").answer
+    assert answer and answer.record and answer.record.passages
+    assert "passages_left_out" in [notice.code for notice in answer.notices]
+    assert len(model.prompt()) < 3 * 2_000
+
+
 def test_a_source_renamed_or_deleted_leaves_the_kept_quote(
     wells: Library, model: ModelServer
 ) -> None:
