@@ -50,29 +50,10 @@ class Table(Stored):
     rows: list[list[Cell]] = Field(default_factory=list)
 
 
-class Card(Stored):
-    """A question with its answer and the citation that explains it. A quiz offers ``choices``."""
-
-    question: str
-    answer: str
-    citation: int
-    choices: list[str] = Field(default_factory=list)
-
-
-class Node(Stored):
-    """A branch of a mind map."""
-
-    label: str
-    citation: int | None = None
-    children: list[Node] = Field(default_factory=list)
-
-
 class Data(Stored):
     """What is more than text in a content; one of them is set, or none in a report."""
 
     table: Table | None = None
-    cards: list[Card] = Field(default_factory=list)
-    map: Node | None = None
 
 
 class Content(Stored):
