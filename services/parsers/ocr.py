@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -72,18 +72,20 @@ class Page:
 
 
 def read_pages(
-    numbers: Iterable[int], picture: Callable[[int], Image.Image]
+    numbers: Sequence[int], picture: Callable[[int], Image.Image]
 ) -> Iterator[tuple[int, Page]]:
-    """Recognise pages, a few at once, and yield each under its number, in order.
+    """Recognise pages, a few at once, and yield each under its number, in order. Of a single page
+    the lines are read side by side.
 
     ``picture`` makes the picture of a page, upright; it is called in this thread, shortly before
     the page's turn, so that only a few pictures are in memory.
     """
     waiting: deque[tuple[int, Future[Page]]] = deque()
+    lines = AT_ONCE if len(numbers) == 1 else 1
     with ThreadPoolExecutor(AT_ONCE) as threads:
         for number in numbers:
             budget.more_time(SECONDS)
-            waiting.append((number, threads.submit(recognise, picture(number))))
+            waiting.append((number, threads.submit(recognise, picture(number), lines)))
             if len(waiting) > AT_ONCE:
                 first, found = waiting.popleft()
                 yield first, found.result()
@@ -92,13 +94,15 @@ def read_pages(
             yield number, found.result()
 
 
-def recognise(picture: Image.Image) -> Page:
-    """The lines of text in a picture, in no particular order."""
+def recognise(picture: Image.Image, at_once: int = 1) -> Page:
+    """The lines of text in a picture, in no order, read by ``at_once`` threads."""
     if _is_flat(picture):
         return Page([], None)
     found: list[RecognisedLine] = []
     for top, strip in _strips(picture):
-        found += _placed(_lines(strip), top / picture.height, strip.height / picture.height)
+        found += _placed(
+            _lines(strip, at_once), top / picture.height, strip.height / picture.height
+        )
     lengths = [_length(line, *picture.size) for line in found]
     for line, length in zip(found, lengths, strict=True):
         if length > _SHORT and _says_nothing(line.text, length):
@@ -198,7 +202,7 @@ def _placed(lines: list[RecognisedLine], top: float, share: float) -> list[Recog
     return lines
 
 
-def _lines(picture: Image.Image) -> list[RecognisedLine]:
+def _lines(picture: Image.Image, at_once: int) -> list[RecognisedLine]:
     """Every line the recogniser finds in a picture, with whatever score.
 
     Lines are looked for in a small copy, which is quicker and as good, and read in the picture.
@@ -217,7 +221,7 @@ def _lines(picture: Image.Image) -> list[RecognisedLine]:
         return []
     corners = map_boxes_to_original(boxes, steps, *small.size[::-1])
     corners = (corners * (np.array(picture.size) / np.array(small.size))).astype(np.float32)
-    lines = _read(engine, engine.crop_text_regions(_pixels(picture), corners))
+    lines = _read(engine, engine.crop_text_regions(_pixels(picture), corners), at_once)
     return [
         _line(*line, corner, *picture.size)
         for line, corner in zip(lines, corners, strict=True)
@@ -241,11 +245,11 @@ Reading = tuple[str, float, bool]
 """What a line says, how surely, and whether it stands upside down."""
 
 
-def _read(engine: Any, lines: list[Pixels]) -> list[Reading]:
+def _read(engine: Any, lines: list[Pixels], at_once: int) -> list[Reading]:
     """Read the pictures of lines. Upside down makes no sense to the recogniser, so what it is not
     sure of is read turned too; where that holds for most of a page, it holds for all its lines."""
 
-    def read(chosen: list[int], *, turned: bool) -> dict[int, Reading]:
+    def some(chosen: list[int], turned: bool) -> dict[int, Reading]:
         pictures = [np.rot90(lines[i], 2) if turned else lines[i] for i in chosen]
         found = engine.recognize_txt(pictures) if pictures else None
         if found is None:
@@ -254,6 +258,15 @@ def _read(engine: Any, lines: list[Pixels]) -> list[Reading]:
         return {
             i: (text, float(score), turned) for i, (text, score) in zip(chosen, pairs, strict=True)
         }
+
+    def read(chosen: list[int], *, turned: bool) -> dict[int, Reading]:
+        if at_once == 1:
+            return some(chosen, turned)
+        shares = [chosen[first::at_once] for first in range(at_once)]
+        with ThreadPoolExecutor(at_once) as threads:
+            parts = list(threads.map(some, shares, [turned] * at_once))
+        found = {i: line for part in parts for i, line in part.items()}
+        return {i: found[i] for i in chosen if i in found}
 
     upright = read(list(range(len(lines))), turned=False)
     turned = read([i for i, line in upright.items() if line[1] < DOUBTFUL], turned=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -117,22 +116,15 @@ def test_killed_on_the_way_leaves_nothing_half(cache: Path) -> None:
     assert names(cache) == [convert.FOLDER]
 
 
-def _prepare(fractions: multiprocessing.SimpleQueue[list[str]]) -> None:
-    stages: list[str] = []
-    embeddings.prepare(lambda _, stage: stages.append(stage))
-    fractions.put(stages)
-
-
 def test_two_processes_convert_once(cache: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    told: multiprocessing.SimpleQueue[list[str]] = context.SimpleQueue()
-    processes = [context.Process(target=_prepare, args=(told,)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
-    assert sorted("converting" in told.get() for _ in processes) == [False, True]
+    code = "from services import embeddings; embeddings.prepare(lambda _, stage: print(stage))"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    told = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert sorted("converting" in stages.split() for stages in told) == [False, True]
     assert names(cache) == [convert.FOLDER]
 
 
