@@ -29,10 +29,8 @@ QUESTIONS = 16
 FIRST = 5
 """What was among so many first passages"""
 AMONG = 10
-"""must be among so many afterwards,"""
-STANDS_OUT = 0.02
-"""if its score was so much better than that of the last of those: which of many like passages come
-first, chance decides."""
+"""must be among so many afterwards, if it was nearer to the best of them than to the last: which of
+many like passages fill the places, chance decides."""
 Place = dict[str, Any]
 
 
@@ -158,7 +156,7 @@ def _mode(workspace: Workspace) -> Mode:
 
 def _standing_out(hits: list[Hit]) -> list[Place]:
     """The places of the first hits, without those that could as well have come after the last."""
-    least = hits[AMONG - 1].score + STANDS_OUT if len(hits) >= AMONG else float("-inf")
+    least = (hits[0].score + hits[AMONG - 1].score) / 2 if len(hits) >= AMONG else float("-inf")
     return [_place(hit) for hit in hits[:FIRST] if hit.score >= least]
 
 
