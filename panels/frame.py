@@ -8,7 +8,7 @@ service carry ``@frame.action``, so that an error is a sentence and never a trac
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -88,17 +88,10 @@ def notices(workspace: Workspace) -> None:
     """What happened to the folder's files, until it was seen: one strip, the oldest first."""
     notice = next(iter(workspace.notices()), None)
     if notice:
-        with st.container(
-            key="notice", horizontal=True, vertical_alignment="center", gap="small", wrap=False
-        ):
-            st.html(f'<i class="ic">info</i><span>{html.escape(text.finding(notice))}</span>')
-            st.button(
-                t("notice.seen"),
-                type="tertiary",
-                key="notice_seen",
-                on_click=dismiss,
-                args=(workspace, notice.id),
-            )
+        words = html.escape(text.finding(notice))
+        strip(
+            "notice", "info", words, t("notice.seen"), "notice_seen", dismiss, workspace, notice.id
+        )
 
 
 @action
@@ -168,6 +161,42 @@ def title(words: str, count: int | None = None) -> None:
     """The panel's heading, with a quiet number where one is given."""
     number = "" if count is None else f'<span class="meta num">{text.number(count)}</span>'
     st.html(f'<h2 class="title">{html.escape(words)}</h2>{number}', width="content")
+
+
+def title_with_back(
+    words: str, icon: str, back: str, key: str, on_back: Callable[..., None], *args: object
+) -> None:
+    """The heading of something opened in a panel, behind the way back to its list."""
+    st.button(
+        back,
+        icon=":material/arrow_back:",
+        type="tertiary",
+        key=key,
+        on_click=on_back,
+        args=args,
+    )
+    name = html.escape(words)
+    st.html(
+        f'<h2 class="title cut" title="{name}"><i class="ic">{icon}</i>'
+        f'<span class="cut">{name}</span></h2>'
+    )
+
+
+def strip(
+    key: str,
+    icon: str,
+    words: str,
+    press: str,
+    button: str,
+    on_click: Callable[..., None],
+    *args: object,
+) -> None:
+    """A line that asks for one thing: ``words`` is HTML, ``press`` what its button says."""
+    with st.container(
+        key=key, horizontal=True, vertical_alignment="center", gap="small", wrap=False
+    ):
+        st.html(f'<i class="ic">{icon}</i><span>{words}</span>')
+        st.button(press, type="tertiary", key=button, on_click=on_click, args=args)
 
 
 def gap() -> None:

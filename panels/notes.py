@@ -140,19 +140,8 @@ def opened(workspace: Workspace) -> Note | None:
 def head(workspace: Workspace, note: Note) -> None:
     """The panel's top row while a note is open."""
     editing = _editing(note)
-    st.button(
-        t("studio.back"),
-        icon=":material/arrow_back:",
-        type="tertiary",
-        key="icon_note_back",
-        on_click=close,
-        args=(workspace, note.id),
-    )
-    title = html.escape(note.heading or t("notes.untitled"))
-    st.html(
-        f'<h2 class="title cut" title="{title}"><i class="ic">edit_note</i>'
-        f'<span class="cut">{title}</span></h2>'
-    )
+    title, back = note.heading or t("notes.untitled"), t("studio.back")
+    frame.title_with_back(title, "edit_note", back, "icon_note_back", close, workspace, note.id)
     frame.gap()
     st.button(
         t("notes.read" if editing else "notes.edit"),

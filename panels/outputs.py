@@ -177,18 +177,8 @@ def opened(workspace: Workspace) -> StudioOutput | None:
 def head(workspace: Workspace, output: StudioOutput) -> None:
     """The panel's top row while an output is open."""
     form = _template(output)
-    st.button(
-        t("studio.back"),
-        icon=":material/arrow_back:",
-        type="tertiary",
-        key="icon_note_back",
-        on_click=close,
-    )
-    title, icon = html.escape(output.title), form.icon if form else "article"
-    st.html(
-        f'<h2 class="title cut" title="{title}"><i class="ic">{icon}</i>'
-        f'<span class="cut">{title}</span></h2>'
-    )
+    icon = form.icon if form else "article"
+    frame.title_with_back(output.title, icon, t("studio.back"), "icon_note_back", close)
     frame.gap()
     if output.content and output.data.table is None:  # a table's text is made of its cells
         editing = _editing(output)
@@ -266,17 +256,8 @@ def state_strip(workspace: Workspace, output: StudioOutput) -> None:
         )
     else:
         return
-    with st.container(
-        key="stale", horizontal=True, vertical_alignment="center", gap="small", wrap=False
-    ):
-        st.html(f'<i class="ic">history</i><span>{said}</span>')
-        st.button(
-            t("outputs.update"),
-            type="tertiary",
-            key="stale_update",
-            on_click=again,
-            args=(workspace, output),
-        )
+    update = t("outputs.update")
+    frame.strip("stale", "history", said, update, "stale_update", again, workspace, output)
 
 
 def editor(workspace: Workspace, output: StudioOutput) -> None:

@@ -95,17 +95,7 @@ def read(workspace: Workspace, source_id: str, revision: str) -> Document:
 
 
 def heading(name: str, icon: str) -> None:
-    st.button(
-        t("viewer.back"),
-        icon=":material/arrow_back:",
-        type="tertiary",
-        key="icon_viewer_back",
-        on_click=state.close_source,
-    )
-    st.html(
-        f'<h2 class="title cut" title="{html.escape(name)}"><i class="ic">{icon}</i>'
-        f'<span class="cut">{html.escape(name)}</span></h2>'
-    )
+    frame.title_with_back(name, icon, t("viewer.back"), "icon_viewer_back", state.close_source)
 
 
 def removed(citation: Citation | None) -> None:

@@ -54,7 +54,7 @@ class CrossEncoder:
         except RerankerError:
             raise
         except Exception as error:  # noqa: BLE001 - tokenizers and onnxruntime raise their own kinds
-            raise self._unusable(str(error).splitlines()[0][:200]) from None
+            raise self._unusable(_said(error)) from None
         return tokenizer, session
 
     def _model_file(self) -> Path:
@@ -82,7 +82,7 @@ class CrossEncoder:
             )
             values = np.asarray(logits, np.float64).reshape(len(pairs), -1)
         except Exception as error:  # noqa: BLE001 - onnxruntime raises kinds of its own
-            raise self._unusable(str(error).splitlines()[0][:200]) from None
+            raise self._unusable(_said(error)) from None
         scores: NDArray[np.float64] = values[:, -1] - (values[:, 0] if values.shape[1] == 2 else 0)
         if not np.isfinite(scores).all():
             raise self._unusable("it gives numbers that make no sense")
@@ -99,3 +99,8 @@ class CrossEncoder:
 
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def _said(error: Exception) -> str:
+    """The first line of what a library said, or at least what kind of error it was."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
